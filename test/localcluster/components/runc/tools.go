@@ -1,0 +1,7 @@
+//go:build tools
+
+// Package tools names the runc command, so that go.mod and go.sum cover
+// everything it imports.
+package tools
+
+import _ "github.com/opencontainers/runc"

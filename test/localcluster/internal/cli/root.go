@@ -1,0 +1,32 @@
+// Package cli holds the commands of localcluster: flags and their meaning. What
+// they do is in the packages beside it.
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/progress"
+)
+
+// app is what all commands share.
+type app struct {
+	report        *progress.Reporter
+	componentsDir string
+}
+
+// New returns the root command.
+func New() *cobra.Command {
+	a := &app{report: progress.New(os.Stderr)}
+	root := &cobra.Command{
+		Use:           "localcluster",
+		Short:         "Kubernetes clusters on this machine, built from Go modules",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().StringVar(&a.componentsDir, "components-dir", "",
+		"Directory of the wrapper modules. Default: beside the source of this program.")
+	root.AddCommand(a.newBuild(), a.newUp(), a.newDown(), a.newImage(), a.newLoad(), a.newContainerPID())
+	return root
+}
