@@ -71,7 +71,7 @@ func (a *app) newLoad() *cobra.Command {
 		Short: "Load images into the real cluster, except those that it has",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return realcluster.Load(a.report, args...)
+			return realcluster.New(a.report).Load(args...)
 		},
 	}
 }

@@ -27,6 +27,7 @@ func New() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.componentsDir, "components-dir", "",
 		"Directory of the wrapper modules. Default: beside the source of this program.")
-	root.AddCommand(a.newBuild(), a.newUp(), a.newDown(), a.newImage(), a.newLoad(), a.newContainerPID())
+	root.AddCommand(a.newBuild(), a.newUp(), a.newDown(), a.newStart(), a.newStop(),
+		a.newImage(), a.newLoad(), a.newContainerPID())
 	return root
 }

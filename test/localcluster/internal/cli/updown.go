@@ -3,56 +3,169 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/component"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/lightcluster"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/realcluster"
 )
 
 // newUp returns the command that starts a cluster.
 func (a *app) newUp() *cobra.Command {
+	up := &cobra.Command{
+		Use:   "up",
+		Short: "Start a cluster, unless a healthy one of the same configuration runs",
+	}
+	up.AddCommand(a.newUpReal(), a.newUpLight())
+	return up
+}
+
+func (a *app) newUpReal() *cobra.Command {
 	var kubeconfig string
 	cmd := &cobra.Command{
-		Use:   "up real|light",
-		Short: "Start a cluster, unless a healthy one of the same configuration runs",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			profile, err := component.ParseProfile(args[0])
-			if err != nil {
-				return err
-			}
+		Use:   "real",
+		Short: "One node with kubelet, containerd and runc; one such cluster on a machine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := requireRoot(); err != nil {
 				return err
 			}
-			binaries, err := a.build(cmd.Context(), profile)
+			binaries, err := a.build(cmd.Context(), component.Real)
 			if err != nil {
 				return err
 			}
-			return realcluster.Up(cmd.Context(), a.report, binaries, kubeconfig)
+			return realcluster.New(a.report).Up(cmd.Context(), binaries, kubeconfig)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "File to write the administrator's kubeconfig to.")
+	addKubeconfigFlag(cmd, &kubeconfig)
 	return cmd
+}
+
+func (a *app) newUpLight() *cobra.Command {
+	var (
+		dir, kubeconfig string
+		options         lightcluster.Options
+	)
+	cmd := &cobra.Command{
+		Use:   "light",
+		Short: "A control plane with simulated nodes; one such cluster in a directory",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(requireRoot(), checkOptions(options)); err != nil {
+				return err
+			}
+			c, err := a.light(dir)
+			if err != nil {
+				return err
+			}
+			binaries, err := a.build(cmd.Context(), component.Light)
+			if err != nil {
+				return err
+			}
+			return c.Up(cmd.Context(), options, binaries, kubeconfig)
+		},
+	}
+	addDirFlag(cmd, &dir)
+	addKubeconfigFlag(cmd, &kubeconfig)
+	cmd.Flags().Uint16Var(&options.Port, "port", 16443,
+		fmt.Sprintf("Port of the API server. The %d ports after it are used too.", lightcluster.PortsPerCluster-1))
+	cmd.Flags().IntVar(&options.Nodes, "nodes", 1, "Number of simulated nodes.")
+	return cmd
+}
+
+func checkOptions(o lightcluster.Options) error {
+	if o.Port == 0 || o.Port > math.MaxUint16-lightcluster.PortsPerCluster {
+		return fmt.Errorf("--port %d: the ports from it on must exist", o.Port)
+	}
+	if o.Nodes < 1 {
+		return fmt.Errorf("--nodes %d: there must be a node", o.Nodes)
+	}
+	return nil
 }
 
 // newDown returns the command that removes a cluster.
 func (a *app) newDown() *cobra.Command {
-	return &cobra.Command{
-		Use:   "down real|light",
-		Short: "Remove a cluster and everything it left on the machine",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := component.ParseProfile(args[0]); err != nil {
-				return err
-			}
+	down := &cobra.Command{Use: "down", Short: "Remove a cluster and everything it left on the machine"}
+	down.AddCommand(&cobra.Command{
+		Use:   "real",
+		Short: "Remove the real cluster",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := requireRoot(); err != nil {
 				return err
 			}
-			return realcluster.Down(cmd.Context(), a.report)
+			return realcluster.New(a.report).Down(cmd.Context())
+		},
+	})
+	var dir string
+	light := &cobra.Command{
+		Use:   "light",
+		Short: "Remove the light cluster of a directory",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.light(dir)
+			if err := errors.Join(requireRoot(), err); err != nil {
+				return err
+			}
+			return c.Down(cmd.Context())
 		},
 	}
+	addDirFlag(light, &dir)
+	down.AddCommand(light)
+	return down
+}
+
+// newStart returns the command that starts this project's programs.
+func (a *app) newStart() *cobra.Command {
+	var dir, binary string
+	cmd := &cobra.Command{
+		Use:   "start sandbox-apiserver|sandbox-controller [-- ARGS...]",
+		Short: "Start a program of this project beside a light cluster and wait until it serves",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.light(dir)
+			if err != nil {
+				return err
+			}
+			// Its working directory is another one.
+			file, err := filepath.Abs(binary)
+			if err != nil {
+				return err
+			}
+			return c.StartProduct(cmd.Context(), args[0], file, args[1:])
+		},
+	}
+	addDirFlag(cmd, &dir)
+	cmd.Flags().StringVar(&binary, "bin", "", "File of the program.")
+	markRequired(cmd, "bin")
+	return cmd
+}
+
+// newStop returns the command that stops this project's programs.
+func (a *app) newStop() *cobra.Command {
+	var (
+		dir  string
+		kill bool
+	)
+	cmd := &cobra.Command{
+		Use:   "stop sandbox-apiserver|sandbox-controller",
+		Short: "Stop a program that was started beside a light cluster",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.light(dir)
+			if err != nil {
+				return err
+			}
+			return c.StopProduct(cmd.Context(), args[0], kill)
+		},
+	}
+	addDirFlag(cmd, &dir)
+	cmd.Flags().BoolVar(&kill, "kill", false, "End it at once with SIGKILL.")
+	return cmd
 }
 
 // newContainerPID returns the command that finds the process of a container.
@@ -63,7 +176,7 @@ func (a *app) newContainerPID() *cobra.Command {
 		Short: "Print the pid on the host of a running container of the real cluster",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			pid, err := realcluster.ContainerPID(namespace, pod, container)
+			pid, err := realcluster.New(a.report).ContainerPID(namespace, pod, container)
 			if err != nil {
 				return err
 			}
@@ -76,6 +189,21 @@ func (a *app) newContainerPID() *cobra.Command {
 	cmd.Flags().StringVar(&container, "container", "", "Name of the container.")
 	markRequired(cmd, "pod", "container")
 	return cmd
+}
+
+// light returns the light cluster of a directory.
+func (a *app) light(dir string) (lightcluster.Cluster, error) {
+	abs, err := filepath.Abs(dir)
+	return lightcluster.New(abs, a.report), err
+}
+
+func addDirFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", "", "Directory of the light cluster's state.")
+	markRequired(cmd, "dir")
+}
+
+func addKubeconfigFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "kubeconfig", "", "File to write the administrator's kubeconfig to.")
 }
 
 // requireRoot gives a better message than the first system call that fails.

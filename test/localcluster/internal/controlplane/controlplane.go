@@ -44,6 +44,8 @@ type Config struct {
 	Durable bool
 	// Controllers are the controllers to run; nil means the usual ones.
 	Controllers []string
+	// DisabledAdmission are admission plugins that would need a controller that does not run.
+	DisabledAdmission []string
 }
 
 // PKI is the directory of certificates, keys and kubeconfig files.
@@ -127,6 +129,9 @@ func (c Config) APIServerSpec() process.Spec {
 	if c.APIServer.Addr().IsLoopback() {
 		// A loopback address is refused as an endpoint of the kubernetes Service.
 		args = append(args, "--endpoint-reconciler-type=none")
+	}
+	if len(c.DisabledAdmission) > 0 {
+		args = append(args, "--disable-admission-plugins="+strings.Join(c.DisabledAdmission, ","))
 	}
 	return process.Spec{Name: APIServer, Command: args}
 }

@@ -1,13 +1,11 @@
 package controlplane
 
-import (
-	"context"
+// StorageClassPath is the path of the default StorageClass.
+const StorageClassPath = "/apis/storage.k8s.io/v1/storageclasses/hostpath"
 
-	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/kube"
-)
-
-// storageClass is served by a provisioner within kube-controller-manager.
-const storageClass = `apiVersion: storage.k8s.io/v1
+// StorageClassYAML is the default StorageClass. Its provisioner is within
+// kube-controller-manager.
+const StorageClassYAML = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata:
   name: hostpath
@@ -17,8 +15,3 @@ provisioner: kubernetes.io/host-path
 reclaimPolicy: Delete
 volumeBindingMode: Immediate
 `
-
-// ApplyStorageClass makes the default StorageClass.
-func ApplyStorageClass(ctx context.Context, client *kube.Client) error {
-	return client.Apply(ctx, "/apis/storage.k8s.io/v1/storageclasses/hostpath", []byte(storageClass))
-}

@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// DefaultServiceAccount is the path of the account without which no pod is admitted.
+const DefaultServiceAccount = "/api/v1/namespaces/default/serviceaccounts/default"
+
 // Client sends requests as the cluster's administrator.
 type Client struct {
 	http   *http.Client
@@ -76,6 +79,16 @@ func (c *Client) Condition(ctx context.Context, path, kind string) error {
 func (c *Client) Apply(ctx context.Context, path string, manifest []byte) error {
 	const query = "?fieldManager=localcluster&force=true"
 	return c.do(ctx, http.MethodPatch, path+query, "application/apply-patch+yaml", manifest, nil)
+}
+
+// ApplyAll applies the manifests of a map from paths.
+func (c *Client) ApplyAll(ctx context.Context, manifests map[string]string) error {
+	for path, manifest := range manifests {
+		if err := c.Apply(ctx, path, []byte(manifest)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Client) do(ctx context.Context, method, path, contentType string, body []byte, into any) error {

@@ -2,15 +2,12 @@ package realcluster
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"text/template"
 
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/cluster"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/controlplane"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/image"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/process"
@@ -22,17 +19,6 @@ const (
 	kubelet    = "kubelet"
 	kubeProxy  = "kube-proxy"
 )
-
-// plan is all that determines a cluster. It is a function of this program and
-// of the components' versions alone, so that two plans can be compared.
-type plan struct {
-	// Binaries maps components to their cache directories.
-	Binaries map[string]string
-	// Files maps names of configuration files to their contents.
-	Files map[string]string
-	// First are started at once, Then when the API server and containerd are ready.
-	First, Then []process.Spec
-}
 
 func config() controlplane.Config {
 	return controlplane.Config{
@@ -55,13 +41,13 @@ func config() controlplane.Config {
 // also where the node's mount namespace hides it.
 func binary(name string) string { return filepath.Join(binDir, name) }
 
-func newPlan(binaries map[string]string) plan {
+func newPlan(binaries map[string]string) cluster.Plan {
 	c := config()
 	manager := c.ControllerManagerSpec()
 	// It makes the directories of hostpath volumes, which kubelet is to find:
 	// both see the node's /tmp.
 	manager.Command = append([]string{"nsenter", "--mount=" + mountNS, "--"}, manager.Command...)
-	return plan{
+	return cluster.Plan{
 		Binaries: binaries,
 		Files: map[string]string{
 			c.AuditPolicy():                        controlplane.AuditPolicyYAML,
@@ -70,41 +56,10 @@ func newPlan(binaries map[string]string) plan {
 			statePath("kubelet.yaml"):              render(kubeletYAML),
 			statePath("resolv.conf"):               "",
 		},
-		First: []process.Spec{c.EtcdSpec(), c.APIServerSpec(), containerdSpec()},
-		Then:  []process.Spec{manager, c.SchedulerSpec(), kubeletSpec(c), kubeProxySpec(c)},
+		First:   []process.Spec{c.EtcdSpec(), c.APIServerSpec(), containerdSpec()},
+		Then:    []process.Spec{manager, c.SchedulerSpec(), kubeletSpec(c), kubeProxySpec(c)},
+		Objects: map[string]string{controlplane.StorageClassPath: controlplane.StorageClassYAML},
 	}
-}
-
-// fingerprint identifies a plan.
-func (p plan) fingerprint() (string, error) {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-// names lists the processes in the order in which they are started.
-func (p plan) names() []string {
-	var names []string
-	for _, s := range append(p.First[:len(p.First):len(p.First)], p.Then...) {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// writeFiles writes the configuration.
-func (p plan) writeFiles() error {
-	for name, content := range p.Files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // onNode tells whether a process belongs into the node's cgroup.

@@ -1,7 +1,6 @@
 package realcluster
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +9,11 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/build"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/image"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/process"
-	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/progress"
 )
 
 // Load puts the images of OCI archives into the node, except those that are
 // there already.
-func Load(report *progress.Reporter, files ...string) error {
+func (c Cluster) Load(files ...string) error {
 	for _, file := range files {
 		refs, err := image.Read(file)
 		if err != nil {
@@ -26,14 +24,14 @@ func Load(report *progress.Reporter, files ...string) error {
 			return err
 		}
 		if loaded(out, refs) {
-			report.Line("%s is loaded already", refs[0].Name)
+			c.Report.Line("%s is loaded already", refs[0].Name)
 			continue
 		}
 		if _, err := ctr("images", "import", file); err != nil {
 			return err
 		}
 		for _, ref := range refs {
-			report.Line("loaded %s", ref.Name)
+			c.Report.Line("loaded %s", ref.Name)
 		}
 	}
 	return nil
@@ -57,7 +55,7 @@ func loaded(listing string, refs []image.Reference) bool {
 }
 
 // loadStandardImages makes and loads the images that every cluster has.
-func loadStandardImages(_ context.Context, report *progress.Reporter, binaries *build.Binaries) error {
+func (c Cluster) loadStandardImages(binaries *build.Binaries) error {
 	dir := statePath("images")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -77,18 +75,18 @@ func loadStandardImages(_ context.Context, report *progress.Reporter, binaries *
 	if err := image.Write(busybox, busyboxFile); err != nil {
 		return err
 	}
-	return Load(report, pauseFile, busyboxFile)
+	return c.Load(pauseFile, busyboxFile)
 }
 
 // containerdReady returns nil if containerd answers.
-func containerdReady() error {
+func (Cluster) containerdReady() error {
 	_, err := ctr("version")
 	return err
 }
 
 // ContainerPID returns the pid, as the host sees it, of the first process of a
 // running container.
-func ContainerPID(namespace, pod, container string) (string, error) {
+func (Cluster) ContainerPID(namespace, pod, container string) (string, error) {
 	filter := fmt.Sprintf(
 		`labels."io.kubernetes.pod.namespace"==%s,labels."io.kubernetes.pod.name"==%s,labels."io.kubernetes.container.name"==%s`,
 		namespace, pod, container)

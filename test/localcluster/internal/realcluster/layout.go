@@ -34,7 +34,6 @@ const (
 
 	binDir           = stateDir + "/bin"
 	containerdSocket = runDir + "/containerd.sock"
-	fingerprintFile  = runDir + "/fingerprint"
 )
 
 // Addresses. Host and node are the two ends of a link; the host has routes to
