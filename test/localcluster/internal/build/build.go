@@ -144,6 +144,15 @@ func (b *Builder) fill(ctx context.Context, c component.Component, source, dir s
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	args = slices.Concat(args, []string{"-o", scratch + "/"})
+	for _, cmd := range todo {
+		args = append(args, cmd.Package)
+	}
+	if err := b.compile(ctx, c, source, args); err != nil {
+		return err
+	}
+	// The module is on this machine only after it was compiled, and the
+	// directory counts as filled when it has the programs.
 	if c.ExtractTo != "" {
 		if err := extract(ctx, c, source, filepath.Join(scratch, c.ExtractTo)); err != nil {
 			return err
@@ -151,13 +160,6 @@ func (b *Builder) fill(ctx context.Context, c component.Component, source, dir s
 		if err := os.Rename(filepath.Join(scratch, c.ExtractTo), filepath.Join(dir, c.ExtractTo)); err != nil {
 			return err
 		}
-	}
-	args = slices.Concat(args, []string{"-o", scratch + "/"})
-	for _, cmd := range todo {
-		args = append(args, cmd.Package)
-	}
-	if err := b.compile(ctx, c, source, args); err != nil {
-		return err
 	}
 	for _, cmd := range todo {
 		if err := os.Rename(filepath.Join(scratch, outputName(c, cmd)), filepath.Join(dir, cmd.Name)); err != nil {

@@ -19,6 +19,8 @@ func (a *app) newUp() *cobra.Command {
 	up := &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster, unless a healthy one of the same configuration runs",
+		Args:  cobra.NoArgs,
+		RunE:  profileMissing,
 	}
 	up.AddCommand(a.newUpReal(), a.newUpLight())
 	return up
@@ -89,7 +91,12 @@ func checkOptions(o lightcluster.Options) error {
 
 // newDown returns the command that removes a cluster.
 func (a *app) newDown() *cobra.Command {
-	down := &cobra.Command{Use: "down", Short: "Remove a cluster and everything it left on the machine"}
+	down := &cobra.Command{
+		Use:   "down",
+		Short: "Remove a cluster and everything it left on the machine",
+		Args:  cobra.NoArgs,
+		RunE:  profileMissing,
+	}
 	down.AddCommand(&cobra.Command{
 		Use:   "real",
 		Short: "Remove the real cluster",
@@ -189,6 +196,11 @@ func (a *app) newContainerPID() *cobra.Command {
 	cmd.Flags().StringVar(&container, "container", "", "Name of the container.")
 	markRequired(cmd, "pod", "container")
 	return cmd
+}
+
+// profileMissing is run for a command that was given no profile.
+func profileMissing(*cobra.Command, []string) error {
+	return fmt.Errorf("name a profile: %s or %s", component.Real, component.Light)
 }
 
 // light returns the light cluster of a directory.

@@ -124,10 +124,14 @@ func (c Cluster) await(ctx context.Context, name string, needed []string, condit
 			return condition()
 		})
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case c.Group.Running(name):
 		return fmt.Errorf("waiting for %s: %w%s", name, err, c.Group.Tail(name))
+	default: // The error has the end of its log already.
+		return fmt.Errorf("waiting for %s: %w", name, err)
 	}
-	return nil
 }
 
 // KillAll kills all recorded processes; last is killed last.

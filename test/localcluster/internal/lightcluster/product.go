@@ -39,7 +39,7 @@ type product struct {
 	// prepare is called before it starts.
 	prepare func(ctx context.Context, c Cluster, port uint16, client *kube.Client) error
 	// ready returns nil when it serves.
-	ready func(ctx context.Context, port uint16, client *kube.Client) error
+	ready func(ctx context.Context, c Cluster, port uint16, client *kube.Client) error
 }
 
 var products = map[string]product{
@@ -57,9 +57,7 @@ var products = map[string]product{
 			}
 		},
 		prepare: registerAPIService,
-		ready: func(ctx context.Context, _ uint16, client *kube.Client) error {
-			return client.Condition(ctx, apiServicePath, "Available")
-		},
+		ready:   apiServiceReady,
 	},
 	sandboxController: {
 		args: func(c Cluster, port uint16) []string {
@@ -70,7 +68,7 @@ var products = map[string]product{
 				fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", port+controllerHealthOffset),
 			}
 		},
-		ready: func(ctx context.Context, port uint16, _ *kube.Client) error {
+		ready: func(ctx context.Context, _ Cluster, port uint16, _ *kube.Client) error {
 			return get(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", port+controllerHealthOffset))
 		},
 	},
@@ -107,7 +105,7 @@ func (c Cluster) StartProduct(ctx context.Context, name, binary string, extraArg
 	if _, err := c.Group.Start(process.Spec{Name: name, Command: command, Env: os.Environ()}); err != nil {
 		return err
 	}
-	if err := c.AwaitAlone(ctx, name, func() error { return p.ready(ctx, port, client) }); err != nil {
+	if err := c.AwaitAlone(ctx, name, func() error { return p.ready(ctx, c, port, client) }); err != nil {
 		return err
 	}
 	c.Report.Line("%s is ready", name)
@@ -161,6 +159,19 @@ func registerAPIService(ctx context.Context, c Cluster, port uint16, client *kub
 		}
 	}
 	return nil
+}
+
+// apiServiceReady asks the server itself first: after a restart, the condition
+// may still be that of the server before.
+func apiServiceReady(ctx context.Context, c Cluster, port uint16, client *kube.Client) error {
+	server, err := kube.NewClient(filepath.Join(c.dir, "pki"), fmt.Sprintf("https://localhost:%d", port+sandboxAPIServerOffset))
+	if err != nil {
+		return err
+	}
+	if err := server.Ready(ctx); err != nil {
+		return err
+	}
+	return client.Condition(ctx, apiServicePath, "Available")
 }
 
 const namespaceYAML = `apiVersion: v1

@@ -113,8 +113,7 @@ func hierarchies() []string {
 	var dirs []string
 	entries, _ := os.ReadDir(cgroupRoot)
 	for _, e := range entries {
-		// Links are other names of a hierarchy; "unified" has no controllers.
-		if e.IsDir() && e.Name() != "unified" {
+		if e.IsDir() { // links are other names of a hierarchy
 			dirs = append(dirs, filepath.Join(cgroupRoot, e.Name()))
 		}
 	}
@@ -220,7 +219,23 @@ func tearDownNode(ctx context.Context) error {
 			return err
 		}
 	}
-	return unmountAll()
+	if err := removeNetnsDir(); err != nil {
+		return err
+	}
+	return unmountBelow(stateDir, runDir)
+}
+
+// removeNetnsDir unmounts and removes the directory that "ip netns add" made,
+// unless others have namespaces there.
+func removeNetnsDir() error {
+	dir := filepath.Dir(netnsFile)
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		return nil
+	}
+	if err := unmountBelow(dir); err != nil {
+		return err
+	}
+	return os.Remove(dir)
 }
 
 // killNode kills the node's processes until there are none: a process may start
@@ -238,14 +253,14 @@ func killNode(ctx context.Context) error {
 	})
 }
 
-// unmountAll unmounts what is mounted on the host below the cluster's
+// unmountBelow unmounts what is mounted on the host at or below some
 // directories, the last mount first.
-func unmountAll() error {
+func unmountBelow(dirs ...string) error {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return err
 	}
-	points := mountPoints(string(data), stateDir, runDir)
+	points := mountPoints(string(data), dirs...)
 	for i := len(points) - 1; i >= 0; i-- {
 		if err := syscall.Unmount(points[i], syscall.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmount %s: %w", points[i], err)
