@@ -1,0 +1,117 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	listers "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/listers/agents/v1beta1"
+)
+
+const (
+	launchTypeLabel       = "agents.x-k8s.io/launch-type"
+	templateRefAnnotation = "agents.x-k8s.io/sandbox-template-ref"
+
+	launchTypeWarm = "warm"
+	launchTypeCold = "cold"
+	unknownValue   = "unknown"
+)
+
+// NewCreationLatency returns the histogram that a Controller observes the time from the creation of a Sandbox to its first
+// readiness in, in milliseconds. Sandboxes whose first pass was in another process are left out.
+func NewCreationLatency() *metrics.HistogramVec {
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Name:           "agent_sandbox_creation_latency_ms",
+		Help:           "Time in milliseconds from the creation of a Sandbox to its first readiness.",
+		Buckets:        []float64{50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 240000, 300000, 600000},
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"namespace", "launch_type", "sandbox_template"})
+}
+
+func observeCreationLatency(histogram *metrics.HistogramVec, sandbox *agentsv1beta1.Sandbox, now time.Time) {
+	histogram.WithLabelValues(sandbox.Namespace, launchType(sandbox), templateName(sandbox)).
+		Observe(float64(now.Sub(sandbox.CreationTimestamp.Time).Milliseconds()))
+}
+
+// collector counts the Sandboxes of a lister at each scrape.
+type collector struct {
+	metrics.BaseStableCollector
+
+	lister listers.SandboxLister
+	desc   *metrics.Desc
+}
+
+// NewCollector returns a collector of the agent_sandboxes gauge: how many Sandboxes there are, by state and origin.
+func NewCollector(lister listers.SandboxLister) metrics.StableCollector {
+	return &collector{
+		lister: lister,
+		desc: metrics.NewDesc("agent_sandboxes", "Number of Sandboxes.", []string{
+			"namespace", "ready_condition", "expired", "launch_type", "sandbox_template", "owned_by", "created_by",
+		}, nil, metrics.ALPHA, ""),
+	}
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
+	ch <- c.desc
+}
+
+// CollectWithStability implements metrics.StableCollector.
+func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
+	sandboxes, err := c.lister.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Listing Sandboxes for metrics failed")
+		return
+	}
+	counts := map[[7]string]int{}
+	for _, sandbox := range sandboxes {
+		counts[gaugeLabels(sandbox)]++
+	}
+	for values, count := range counts {
+		ch <- metrics.NewLazyConstMetric(c.desc, metrics.GaugeValue, float64(count), values[:]...)
+	}
+}
+
+func gaugeLabels(sandbox *agentsv1beta1.Sandbox) [7]string {
+	return [7]string{
+		sandbox.Namespace,
+		strconv.FormatBool(isReady(&sandbox.Status)),
+		strconv.FormatBool(markedExpired(&sandbox.Status)),
+		launchType(sandbox),
+		templateName(sandbox),
+		ownedBy(sandbox),
+		normalizeCreatedBy(sandbox.Labels[agentsv1beta1.CreatedByLabel]),
+	}
+}
+
+func launchType(sandbox *agentsv1beta1.Sandbox) string {
+	if sandbox.Labels[launchTypeLabel] == launchTypeWarm {
+		return launchTypeWarm
+	}
+	return launchTypeCold
+}
+
+func templateName(sandbox *agentsv1beta1.Sandbox) string {
+	return cmp.Or(sandbox.Annotations[templateRefAnnotation], unknownValue)
+}
+
+func ownedBy(sandbox *agentsv1beta1.Sandbox) string {
+	if owner := extensionsOwner(sandbox); owner != nil && (owner.Kind == claimKind || owner.Kind == warmPoolKind) {
+		return owner.Kind
+	}
+	return "None"
+}
+
+// neverReconciled says whether the Sandbox has never had a pass.
+func neverReconciled(sandbox *agentsv1beta1.Sandbox) bool {
+	return meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.SandboxConditionReady) == nil
+}

@@ -1,0 +1,58 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+)
+
+// desiredPod returns the Pod that a running Sandbox without one should get.
+func desiredPod(sandbox *agentsv1beta1.Sandbox) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            naming.Pod(sandbox.Name),
+			Namespace:       sandbox.Namespace,
+			OwnerReferences: []metav1.OwnerReference{controllerRef(sandbox)},
+		},
+		Spec: *sandbox.Spec.PodTemplate.Spec.DeepCopy(),
+	}
+	pod.Spec.Volumes = podVolumes(sandbox)
+	propagateMetadata(sandbox, pod)
+	for _, key := range []string{agentsv1beta1.PropagatedLabelsAnnotation, agentsv1beta1.PropagatedAnnotationsAnnotation} {
+		if pod.Annotations[key] == "" {
+			delete(pod.Annotations, key)
+		}
+	}
+	return pod
+}
+
+// podVolumes returns the volumes of the template and one for each claim. Like in a StatefulSet, a claim replaces a volume of
+// the template that has its name: two volumes of one name would make the Pod invalid.
+func podVolumes(sandbox *agentsv1beta1.Sandbox) []corev1.Volume {
+	templates := sandbox.Spec.VolumeClaimTemplates
+	claims := make(map[string]bool, len(templates))
+	for i := range templates {
+		claims[templates[i].Metadata.Name] = true
+	}
+	var volumes []corev1.Volume
+	for i := range sandbox.Spec.PodTemplate.Spec.Volumes {
+		if volume := &sandbox.Spec.PodTemplate.Spec.Volumes[i]; !claims[volume.Name] {
+			volumes = append(volumes, *volume.DeepCopy())
+		}
+	}
+	for i := range templates {
+		name := templates[i].Metadata.Name
+		volumes = append(volumes, corev1.Volume{
+			Name: name,
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+				ClaimName: naming.PersistentVolumeClaim(name, sandbox.Name),
+			}},
+		})
+	}
+	return volumes
+}

@@ -1,0 +1,70 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// statusDelay is how long a status write that may wait is held back, so that it can be merged with what follows.
+const statusDelay = time.Second
+
+// progress remembers, between passes, what cannot be read from the objects. All of it may be lost without harm. It is safe for
+// concurrent use.
+type progress struct {
+	mu sync.Mutex
+	// heldSince is when the first of the held back status writes of a Sandbox was due.
+	heldSince map[types.UID]time.Time
+	// starting holds the Sandboxes that this process has seen from their first pass on and that were never ready since.
+	starting map[types.UID]bool
+}
+
+func newProgress() *progress {
+	return &progress{heldSince: map[types.UID]time.Time{}, starting: map[types.UID]bool{}}
+}
+
+// hold returns how long a status write is to be held back from now on, or 0 if it was held long enough.
+func (p *progress) hold(uid types.UID, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since, held := p.heldSince[uid]
+	if !held {
+		since = now
+		p.heldSince[uid] = since
+	}
+	return max(0, statusDelay-now.Sub(since))
+}
+
+// written notes that the status is up to date.
+func (p *progress) written(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.heldSince, uid)
+}
+
+// started notes that the Sandbox has its first pass.
+func (p *progress) started(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting[uid] = true
+}
+
+// firstReady says, once, whether the Sandbox is ready for the first time in its life.
+func (p *progress) firstReady(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := p.starting[uid]
+	delete(p.starting, uid)
+	return first
+}
+
+func (p *progress) forget(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.heldSince, uid)
+	delete(p.starting, uid)
+}
