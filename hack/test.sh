@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Copyright The sandbox-apiserver Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Usage: test.sh [unit | integration | e2e]...
+# Runs tests; all of them if none are named.
+#   unit:        every package, with the race detector
+#   integration: against the light cluster, which the tests start
+#   e2e:         against the real cluster, which is brought up first and left up
+# Those for which there must be a cluster need root. Without it they are named, and the run fails.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+unit() {
+  require_command gcc gcc libc6-dev
+  local packages
+  mapfile -t packages < <(go list ./... | grep -v /test/)
+  track "unit tests" go test -race "${packages[@]}"
+  track "unit tests of localcluster" go test -C test/localcluster -race ./...
+}
+
+integration() {
+  "${ROOT}/hack/build.sh"
+  "${BIN}/localcluster" build light --out-dir "${BIN}"
+  track "integration tests" go test -v -count=1 -timeout=20m ./test/integration/...
+}
+
+e2e() {
+  "${ROOT}/hack/up.sh" real
+  track "end-to-end tests" go test -v -count=1 -timeout=20m ./test/e2e/... || {
+    "${ROOT}/hack/logs.sh" real
+    return 1
+  }
+}
+
+cd "${ROOT}"
+suites=("$@")
+((${#suites[@]})) || suites=(unit integration e2e)
+left_out=()
+for suite in "${suites[@]}"; do
+  case ${suite} in
+    unit) unit ;;
+    integration | e2e)
+      if [[ $(uname -s) == Linux && ${EUID} -eq 0 ]]; then "${suite}"; else left_out+=("${suite}"); fi
+      ;;
+    *) die "unknown suite ${suite}" ;;
+  esac
+done
+((${#left_out[@]} == 0)) || die "left out, for they need a cluster and so root on Linux: ${left_out[*]}"
+step "tests passed: ${suites[*]}"
