@@ -5,19 +5,11 @@ package v1beta1
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 )
 
+// addDefaultingFuncs registers the defaults that the +default markers of this package and of the core types inside it state.
+// Of a PodSpec only those are filled that a structural schema fills (a port's protocol, say), never what a Pod gets when it is
+// stored: the template stays as its author wrote it, and its hash with it.
 func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
-}
-
-// SetDefaults_SandboxSpec fills what the spec leaves out: a Sandbox runs, and outlives its shutdown time as an object.
-func SetDefaults_SandboxSpec(spec *SandboxSpec) {
-	if spec.OperatingMode == "" {
-		spec.OperatingMode = SandboxOperatingModeRunning
-	}
-	if spec.ShutdownPolicy == nil {
-		spec.ShutdownPolicy = ptr.To(ShutdownPolicyRetain)
-	}
 }

@@ -23,7 +23,6 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 }
 
 func SetObjectDefaults_Sandbox(in *Sandbox) {
-	SetDefaults_SandboxSpec(&in.Spec)
 	for i := range in.Spec.SandboxBlueprint.PodTemplate.Spec.Volumes {
 		a := &in.Spec.SandboxBlueprint.PodTemplate.Spec.Volumes[i]
 		if a.VolumeSource.ISCSI != nil {

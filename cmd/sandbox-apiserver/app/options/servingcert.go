@@ -1,0 +1,89 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	apiregistrationclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"k8s.io/utils/clock"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/servingcert"
+)
+
+// namespaceFile is where a Pod finds the namespace of its ServiceAccount.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// ServingCertOptions say whether the server keeps its own serving certificate, and where.
+type ServingCertOptions struct {
+	SecretName  string
+	ServiceName string
+	Namespace   string
+}
+
+// AddFlags adds the flags.
+func (o *ServingCertOptions) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.SecretName, "serving-cert-secret", o.SecretName,
+		"Secret in which the server keeps a serving certificate that it issues and renews itself, together with the caBundle of its "+
+			"APIServices. Empty means that the certificate comes from --tls-cert-file.")
+	fs.StringVar(&o.ServiceName, "serving-cert-service", o.ServiceName,
+		"Service that the certificate in --serving-cert-secret is for.")
+	fs.StringVar(&o.Namespace, "serving-cert-namespace", o.Namespace,
+		"Namespace of --serving-cert-secret and --serving-cert-service. Empty means that of the Pod.")
+}
+
+// Enabled reports whether the server keeps its own certificate.
+func (o *ServingCertOptions) Enabled() bool { return o.SecretName != "" }
+
+// Validate returns what is wrong with the options, given the certificate that was named by file.
+func (o *ServingCertOptions) Validate(file genericoptions.CertKey) []error {
+	if !o.Enabled() {
+		return nil
+	}
+	var errs []error
+	if o.ServiceName == "" {
+		errs = append(errs, errors.New("--serving-cert-secret needs --serving-cert-service"))
+	}
+	if file.CertFile != "" || file.KeyFile != "" {
+		errs = append(errs, errors.New("--serving-cert-secret and --tls-cert-file exclude each other"))
+	}
+	return errs
+}
+
+// NewManager returns the keeper of the certificate. It fails if the Secret can be neither read nor made.
+func (o *ServingCertOptions) NewManager(ctx context.Context, config *rest.Config) (*servingcert.Manager, error) {
+	namespace := o.Namespace
+	if namespace == "" {
+		content, err := os.ReadFile(namespaceFile)
+		if err != nil {
+			return nil, fmt.Errorf("outside a Pod --serving-cert-secret needs --serving-cert-namespace: %w", err)
+		}
+		namespace = strings.TrimSpace(string(content))
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	registration, err := apiregistrationclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	gv := v1beta1.SchemeGroupVersion
+	host := o.ServiceName + "." + namespace + ".svc"
+	return servingcert.New(ctx, servingcert.Config{
+		Secret:      types.NamespacedName{Namespace: namespace, Name: o.SecretName},
+		DNSNames:    []string{host, "localhost"},
+		APIServices: []string{gv.Version + "." + gv.Group},
+	}, kube.CoreV1(), registration.ApiregistrationV1(), clock.RealClock{})
+}

@@ -1,0 +1,18 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sandbox-apiserver serves the agents.x-k8s.io API group as an aggregated API server.
+package main
+
+import (
+	"os"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/cli"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/cmd/sandbox-apiserver/app"
+)
+
+func main() {
+	os.Exit(cli.Run(app.NewCommand(genericapiserver.SetupSignalContext())))
+}

@@ -1,0 +1,106 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver assembles the aggregated API server: serialization, OpenAPI, API groups, hooks and readiness. It knows no resource by
+// name; the registry does.
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/version"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/proxy"
+	agentsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/rest"
+)
+
+// ExtraConfig is what the server needs beyond what every API server does.
+type ExtraConfig struct {
+	// MaxStreams bounds the number of streams (exec and its like) that are open at a time. 0 means no bound.
+	MaxStreams int
+	// StreamDrain is how long streams may go on after the server was told to stop.
+	StreamDrain time.Duration
+}
+
+// Config configures the server. Options fill GenericConfig; NewConfig prepares it.
+type Config struct {
+	GenericConfig *genericapiserver.RecommendedConfig
+	ExtraConfig   ExtraConfig
+
+	serialization Serialization
+}
+
+// NewConfig returns a Config that describes our API; what depends on options is left open.
+func NewConfig(serialization Serialization, extra ExtraConfig) *Config {
+	generic := genericapiserver.NewRecommendedConfig(serialization.Codecs)
+	setOpenAPI(&generic.Config, serialization.Scheme, version.Get().GitVersion)
+	// A front kube-apiserver decides by the same names: any other would be cut off after its request timeout, here and there.
+	generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"),
+		sets.NewString("attach", "exec", "proxy", "log", "portforward"),
+	)
+	return &Config{GenericConfig: generic, ExtraConfig: extra, serialization: serialization}
+}
+
+// New returns a server that is ready to be run. It fails if storage or kube-apiserver cannot be configured; it does not need to reach
+// either.
+func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
+	completed := c.GenericConfig.Complete()
+	server, err := completed.New("sandbox-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, err
+	}
+	streams, err := proxy.NewStreams(c.ExtraConfig.MaxStreams, legacyregistry.Register)
+	if err != nil {
+		return nil, err
+	}
+	group, err := c.agentsGroup(completed, streams)
+	if err != nil {
+		return nil, fmt.Errorf("API group %s: %w", agents.GroupName, err)
+	}
+	if err := server.InstallAPIGroup(group); err != nil {
+		return nil, fmt.Errorf("installing API group %s: %w", agents.GroupName, err)
+	}
+	return server, server.AddPreShutdownHook("drain-streams", func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), c.ExtraConfig.StreamDrain)
+		defer cancel()
+		return streams.Shutdown(ctx)
+	})
+}
+
+func (c *Config) agentsGroup(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (*genericapiserver.APIGroupInfo, error) {
+	types, err := newTypeConverter(completed.OpenAPIV3Config, v1beta1.Sandbox{}.OpenAPIModelName())
+	if err != nil {
+		return nil, err
+	}
+	streamer, err := proxy.NewPodStreamer(c.GenericConfig.ClientConfig, streams)
+	if err != nil {
+		return nil, err
+	}
+	core, err := corev1client.NewForConfig(c.GenericConfig.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	storage, err := agentsrest.Provider{
+		Scheme:     c.serialization.Scheme,
+		Types:      types,
+		Authorizer: completed.Authorization.Authorizer,
+		Pods:       core,
+		Streamer:   streamer,
+	}.Storage(completed.RESTOptionsGetter)
+	if err != nil {
+		return nil, err
+	}
+	group := genericapiserver.NewDefaultAPIGroupInfo(agents.GroupName, c.serialization.Scheme, c.serialization.ParameterCodec, c.serialization.Codecs)
+	group.VersionedResourcesStorageMap = storage
+	return &group, nil
+}
