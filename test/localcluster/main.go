@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command localcluster builds and runs Kubernetes clusters on this machine for
 // development and tests, from Go modules alone: no container engine, no image
 // registry. See README.md for the commands and for what the clusters are like.

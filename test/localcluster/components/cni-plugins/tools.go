@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build tools
 
 // Package tools names the CNI plugins of the real cluster's pod network, so

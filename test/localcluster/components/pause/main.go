@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pause is the first process of every pod of the real cluster: it holds
 // the pod's namespaces and reaps processes whose parents ended before them.
 package main

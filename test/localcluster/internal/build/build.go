@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package build compiles the components of the local clusters into a cache
 // outside the source tree and finds them there.
 //
@@ -136,11 +139,15 @@ func (b *Builder) fill(ctx context.Context, c component.Component, source, dir s
 	if len(todo) == 0 {
 		return nil // the other build made it
 	}
-	scratch, err := os.MkdirTemp(b.Cache, ".build-")
-	if err != nil {
+	scratch := filepath.Join(b.Cache, ".build-"+filepath.Base(dir))
+	defer os.RemoveAll(scratch)
+	// A killed build may have left it.
+	if err := os.RemoveAll(scratch); err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

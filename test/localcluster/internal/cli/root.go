@@ -1,9 +1,14 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli holds the commands of localcluster: flags and their meaning. What
 // they do is in the packages beside it.
 package cli
 
 import (
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +23,7 @@ type app struct {
 
 // New returns the root command.
 func New() *cobra.Command {
-	a := &app{report: progress.New(os.Stderr)}
+	a := &app{report: progress.New(os.Stderr, started(os.Getenv("SANDBOX_STARTED"), time.Now()))}
 	root := &cobra.Command{
 		Use:           "localcluster",
 		Short:         "Kubernetes clusters on this machine, built from Go modules",
@@ -30,4 +35,14 @@ func New() *cobra.Command {
 	root.AddCommand(a.newBuild(), a.newUp(), a.newDown(), a.newStart(), a.newStop(),
 		a.newImage(), a.newLoad(), a.newContainerPID())
 	return root
+}
+
+// started returns when the script began that calls this program, which it tells
+// in seconds since 1970, so that all of its progress goes by one clock.
+func started(seconds string, now time.Time) time.Time {
+	s, err := strconv.ParseFloat(seconds, 64)
+	if err != nil {
+		return now
+	}
+	return time.UnixMicro(int64(s * 1e6))
 }

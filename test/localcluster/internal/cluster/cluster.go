@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster has what both kinds of local cluster do alike: compare what
 // runs with what should run, start processes and wait for them.
 package cluster

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package component lists the programs that the local clusters run: where their
 // source is pinned, how they are built, and which profile needs them.
 //

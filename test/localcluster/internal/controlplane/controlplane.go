@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controlplane describes the control plane of a local cluster: its
 // certificates and the command lines of its programs. Both profiles use it.
 package controlplane

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package debian installs what the real cluster takes from the distribution:
 // tools that its programs run, and what is needed to compile runc.
 package debian

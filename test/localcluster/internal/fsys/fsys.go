@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fsys puts files in place in one step, so that nobody sees half of one.
 package fsys
 

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package image makes container images without a container engine, and reads
 // back what they are called. The same contents always give the same image.
 package image

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kube talks to the API server of a local cluster. It is a few requests
 // at start-up, for which plain HTTP is enough.
 package kube

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lightcluster runs a control plane whose nodes are simulated by kwok:
 // everything on 127.0.0.1, started in seconds, as many at once as there are
 // directories and ports for.

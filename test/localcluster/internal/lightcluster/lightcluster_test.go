@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package lightcluster
 
 import (
@@ -5,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/build"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/component"
@@ -17,7 +21,7 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	binaries := &build.Binaries{Dirs: map[string]string{kwok: cache}}
-	c := New("/some/dir", progress.New(os.Stderr))
+	c := New("/some/dir", progress.New(os.Stderr, time.Now()))
 	o := Options{Port: 17000, Nodes: 2}
 	p, err := newPlan(c.config(o, binaries), o, binaries)
 	if err != nil {
@@ -43,7 +47,7 @@ func TestPlan(t *testing.T) {
 
 // What a removal removes must be all that a start makes.
 func TestOwnedCoversFiles(t *testing.T) {
-	c := New("/some/dir", progress.New(os.Stderr))
+	c := New("/some/dir", progress.New(os.Stderr, time.Now()))
 	config := c.config(Options{Port: 17000, Nodes: 1}, &build.Binaries{})
 	files := []string{
 		c.portFile(), c.FingerprintFile, c.Group.Records, c.Group.Logs, config.PKI(), config.AuditPolicy(),
@@ -64,7 +68,7 @@ func TestProducts(t *testing.T) {
 	if _, err := findProduct("etcd"); err == nil {
 		t.Error("programs of the cluster itself can be started")
 	}
-	c := New("/some/dir", progress.New(os.Stderr))
+	c := New("/some/dir", progress.New(os.Stderr, time.Now()))
 	seen := map[string]string{}
 	for name, p := range products {
 		for _, arg := range p.args(c, 17000) {

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pki makes the certificates of a cluster. They are for throw-away
 // clusters: a year of validity, no revocation, keys in plain files.
 package pki

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package process starts programs that outlive this one and finds them again.
 //
 // A pid alone proves nothing: by the time it is read from a file the process

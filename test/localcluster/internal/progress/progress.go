@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package progress prints what a long command is doing, so that it is never
 // silent for long.
 package progress
@@ -12,16 +15,16 @@ import (
 // Interval is how often Track repeats itself while one thing takes its time.
 const Interval = 10 * time.Second
 
-// Reporter prints lines that begin with the seconds since it was made.
+// Reporter prints lines that begin with the seconds since a given time.
 type Reporter struct {
 	mu    sync.Mutex
 	out   io.Writer
 	begin time.Time
 }
 
-// New returns a Reporter whose clock starts now.
-func New(out io.Writer) *Reporter {
-	return &Reporter{out: out, begin: time.Now()}
+// New returns a Reporter whose clock started at a given time.
+func New(out io.Writer, begin time.Time) *Reporter {
+	return &Reporter{out: out, begin: begin}
 }
 
 // Line prints one line.

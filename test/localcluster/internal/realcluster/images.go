@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 package realcluster
 
 import (

@@ -1,3 +1,6 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Package realcluster runs a Kubernetes cluster with one real node: kubelet,
 // containerd and runc in namespaces of their own, the control plane beside it
 // on the host.
