@@ -63,6 +63,15 @@ func (b *Binaries) Path(command string) string {
 // All maps the names of all programs to their files.
 func (b *Binaries) All() map[string]string { return b.files }
 
+// Versions maps components to what identifies their programs, wherever the cache is.
+func (b *Binaries) Versions() map[string]string {
+	versions := map[string]string{}
+	for name, dir := range b.Dirs {
+		versions[name] = filepath.Base(dir)
+	}
+	return versions
+}
+
 // CacheDir returns the directory for results: outside of the source tree, since
 // it outlives checkouts and is shared by them.
 func CacheDir(getenv func(string) string) (string, error) {
@@ -119,15 +128,15 @@ func (b *Builder) component(ctx context.Context, c component.Component) (string,
 		return dir, nil
 	}
 	// Two processes that build the same thing at once only slow each other down.
-	var release func()
+	var lock *filelock.Lock
 	err = b.Report.Track("waiting for another build of "+c.Name, nil, func() (err error) {
-		release, err = filelock.Acquire(ctx, filepath.Join(b.Cache, ".locks", filepath.Base(dir)))
+		lock, err = filelock.Acquire(ctx, filepath.Join(b.Cache, ".locks", filepath.Base(dir)))
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer lock.Remove()
 	return dir, b.fill(ctx, c, source, dir, args)
 }
 

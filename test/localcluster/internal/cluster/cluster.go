@@ -35,7 +35,7 @@ const (
 // Plan is all that determines a cluster. It is a function of the program's
 // arguments and of the components' versions, so that two plans can be compared.
 type Plan struct {
-	// Binaries maps components to their cache directories.
+	// Binaries maps components to versions.
 	Binaries map[string]string
 	// Files maps names of configuration files to their contents.
 	Files map[string]string

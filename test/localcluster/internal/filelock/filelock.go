@@ -6,6 +6,7 @@ package filelock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,23 +16,49 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/poll"
 )
 
-// Acquire takes the exclusive lock on path and returns a function that releases
-// it. The kernel releases it too when the process ends, whatever way it ends;
-// the file itself stays, since removing it would let two holders in.
-func Acquire(ctx context.Context, path string) (release func(), err error) {
+// Lock is held by one process at a time.
+type Lock struct {
+	path string
+	file *os.File
+}
+
+// Acquire waits for the exclusive lock on a path. The kernel releases it when
+// the process ends, whatever way it ends.
+func Acquire(ctx context.Context, path string) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	lock := &Lock{path: path}
+	if err := poll.Until(ctx, 50*time.Millisecond, lock.try); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	err = poll.Until(ctx, 100*time.Millisecond, func() error {
-		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	})
+	return lock, nil
+}
+
+// try takes the lock if it is free.
+func (l *Lock) try() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock %s, which another process holds: %w", path, err)
+		return poll.Stop(err)
 	}
-	return func() { f.Close() }, nil
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.Join(errors.New("another process holds it"), f.Close())
+	}
+	// The holder before may have removed the file after it was opened here.
+	mine, err := f.Stat()
+	current, currentErr := os.Stat(l.path)
+	if err != nil || currentErr != nil || !os.SameFile(mine, current) {
+		return errors.Join(errors.New("the file was removed"), f.Close())
+	}
+	l.file = f
+	return nil
+}
+
+// Release lets the next process have the lock.
+func (l *Lock) Release() { l.file.Close() }
+
+// Remove is Release for a lock that will not be needed soon: it leaves no file.
+func (l *Lock) Remove() {
+	os.Remove(l.path) //nolint:errcheck // An empty file does no harm.
+	l.file.Close()
 }

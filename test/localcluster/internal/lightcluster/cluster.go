@@ -63,16 +63,16 @@ var owned = []string{
 // Up makes sure that the cluster runs, and writes its administrator's kubeconfig
 // to a file.
 func (c Cluster) Up(ctx context.Context, o Options, binaries *build.Binaries, kubeconfig string) error {
-	release, err := c.lock(ctx)
+	lock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Release()
 	p, err := newPlan(c.config(o, binaries), o, binaries)
 	if err != nil {
 		return err
 	}
-	if err := c.Completed(p); err == nil {
+	if err := c.healthy(ctx, p, c.config(o, binaries)); err == nil {
 		c.Report.Line("the cluster is up")
 		return c.writeKubeconfig(kubeconfig)
 	} else if c.exists() {
@@ -89,19 +89,36 @@ func (c Cluster) Up(ctx context.Context, o Options, binaries *build.Binaries, ku
 
 // Down removes the cluster. It is no error if there is none.
 func (c Cluster) Down(ctx context.Context) error {
-	release, err := c.lock(ctx)
+	lock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Remove()
 	return c.remove(ctx)
 }
 
 // lock makes those who start and stop the cluster of one directory take turns.
-func (c Cluster) lock(ctx context.Context) (release func(), err error) {
+func (c Cluster) lock(ctx context.Context) (*filelock.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.LockTimeout)
 	defer cancel()
-	return filelock.Acquire(ctx, filepath.Join(registryDir, registryKey(c.dir)+".lock"))
+	var lock *filelock.Lock
+	err := c.Report.Track("waiting for another localcluster", nil, func() (err error) {
+		lock, err = filelock.Acquire(ctx, filepath.Join(registryDir, registryKey(c.dir)+".lock"))
+		return err
+	})
+	return lock, err
+}
+
+// healthy returns nil if the running cluster is the planned one and works.
+func (c Cluster) healthy(ctx context.Context, p cluster.Plan, config controlplane.Config) error {
+	if err := c.Completed(p); err != nil {
+		return err
+	}
+	client, err := kube.NewClient(config.PKI(), config.Server())
+	if err != nil {
+		return err
+	}
+	return client.Ready(ctx)
 }
 
 // exists reports whether a cluster was ever started in the directory.

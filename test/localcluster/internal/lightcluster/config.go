@@ -92,7 +92,7 @@ func newPlan(c controlplane.Config, o Options, binaries *build.Binaries) (cluste
 	}
 	kwokConfig := filepath.Join(c.Dir, "kwok.yaml")
 	p := cluster.Plan{
-		Binaries: binaries.Dirs,
+		Binaries: binaries.Versions(),
 		Files: map[string]string{
 			c.AuditPolicy(): controlplane.AuditPolicyYAML,
 			kwokConfig:      kwokYAML + string(stages),

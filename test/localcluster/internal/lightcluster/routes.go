@@ -27,11 +27,11 @@ func registryKey(dir string) string {
 
 // register adds a cluster and the routes.
 func register(ctx context.Context, dir string) error {
-	release, err := filelock.Acquire(ctx, filepath.Join(registryDir, "lock"))
+	lock, err := filelock.Acquire(ctx, filepath.Join(registryDir, "lock"))
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Release()
 	if err := os.WriteFile(filepath.Join(registryDir, registryKey(dir)+".dir"), []byte(dir), 0o644); err != nil {
 		return err
 	}
@@ -43,11 +43,11 @@ func register(ctx context.Context, dir string) error {
 
 // unregister forgets a cluster, and removes the routes if it was the last.
 func unregister(ctx context.Context, dir string) error {
-	release, err := filelock.Acquire(ctx, filepath.Join(registryDir, "lock"))
+	lock, err := filelock.Acquire(ctx, filepath.Join(registryDir, "lock"))
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Release()
 	err = os.Remove(filepath.Join(registryDir, registryKey(dir)+".dir"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // was not registered, or not any more

@@ -43,12 +43,12 @@ func New(report *progress.Reporter) Cluster {
 // Up makes sure that the cluster runs, and writes its administrator's
 // kubeconfig to a file.
 func (c Cluster) Up(ctx context.Context, binaries *build.Binaries, kubeconfig string) error {
-	release, err := c.lock(ctx)
+	lock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
-	p := newPlan(binaries.Dirs)
+	defer lock.Release()
+	p := newPlan(binaries.Versions())
 	if err := c.healthy(ctx, p); err == nil {
 		c.Report.Line("the cluster is up")
 		return writeKubeconfig(kubeconfig)
@@ -67,23 +67,23 @@ func (c Cluster) Up(ctx context.Context, binaries *build.Binaries, kubeconfig st
 // Down removes the cluster and all that it left on the machine. It is no error
 // if there is none.
 func (c Cluster) Down(ctx context.Context) error {
-	release, err := c.lock(ctx)
+	lock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Remove()
 	return c.remove(ctx)
 }
 
 // lock makes those who start and stop the cluster take turns.
-func (c Cluster) lock(ctx context.Context) (release func(), err error) {
+func (c Cluster) lock(ctx context.Context) (lock *filelock.Lock, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.LockTimeout)
 	defer cancel()
 	err = c.Report.Track("waiting for another localcluster", nil, func() error {
-		release, err = filelock.Acquire(ctx, lockFile)
+		lock, err = filelock.Acquire(ctx, lockFile)
 		return err
 	})
-	return release, err
+	return lock, err
 }
 
 // healthy returns nil if the running cluster is the planned one and works.

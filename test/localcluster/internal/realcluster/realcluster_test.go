@@ -58,11 +58,11 @@ sandbox.local/a:1       application/vnd.oci.image.manifest.v1+json sha256:aaaa 1
 }
 
 func TestPlan(t *testing.T) {
-	p := newPlan(map[string]string{"kubernetes": "/cache/kubernetes-v1"})
-	if again := newPlan(map[string]string{"kubernetes": "/cache/kubernetes-v1"}); again.Fingerprint() != p.Fingerprint() {
+	p := newPlan(map[string]string{"kubernetes": "kubernetes-v1"})
+	if again := newPlan(map[string]string{"kubernetes": "kubernetes-v1"}); again.Fingerprint() != p.Fingerprint() {
 		t.Error("the same plan has another fingerprint")
 	}
-	if other := newPlan(map[string]string{"kubernetes": "/cache/kubernetes-v2"}); other.Fingerprint() == p.Fingerprint() {
+	if other := newPlan(map[string]string{"kubernetes": "kubernetes-v2"}); other.Fingerprint() == p.Fingerprint() {
 		t.Error("the fingerprint does not depend on the programs")
 	}
 	for name, content := range p.Files {
