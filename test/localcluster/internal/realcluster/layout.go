@@ -59,9 +59,6 @@ const (
 	schedulerPort         = 10259
 )
 
-// AuditLog is where the API server logs requests at level Metadata.
-func AuditLog() string { return config().AuditLog() }
-
 func statePath(elem ...string) string {
 	return filepath.Join(append([]string{stateDir}, elem...)...)
 }
