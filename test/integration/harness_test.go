@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,7 +263,9 @@ func runKubectl(ctx context.Context, t *testing.T, namespace, stdin string, args
 
 // kubectlCommand returns a command that knows nothing of the user's own configuration.
 func kubectlCommand(ctx context.Context, namespace string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, env.program("kubectl"), append([]string{"--namespace=" + namespace}, args...)...)
+	// Before its name kubectl takes no flags for a plugin, and at the end there may be the command of an exec.
+	args = slices.Insert(slices.Clone(args), 1, "--namespace="+namespace)
+	cmd := exec.CommandContext(ctx, env.program("kubectl"), args...)
 	cmd.Env = []string{
 		"KUBECONFIG=" + env.kubeconfig(),
 		"HOME=" + filepath.Join(env.dir, "home"),

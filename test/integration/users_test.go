@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
@@ -20,7 +23,6 @@ import (
 // user is a ServiceAccount with the rights of a test and no others.
 type user struct {
 	name   string
-	token  string
 	config *rest.Config
 }
 
@@ -65,7 +67,7 @@ func newUser(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) user {
 	}
 	config := rest.AnonymousClientConfig(env.config)
 	config.BearerToken = token.Status.Token
-	return user{"system:serviceaccount:" + namespace + ":" + account.Name, token.Status.Token, config}
+	return user{"system:serviceaccount:" + namespace + ":" + account.Name, config}
 }
 
 // agents returns a client that acts as the user.
@@ -76,4 +78,20 @@ func (u user) agents(t *testing.T) versioned.Interface {
 		t.Fatal(err)
 	}
 	return client
+}
+
+// kubeconfig writes a kubeconfig file of the user.
+func (u user) kubeconfig(t *testing.T) string {
+	t.Helper()
+	const name = "it"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: u.config.Host, CertificateAuthorityData: u.config.CAData, CertificateAuthority: u.config.CAFile}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: u.config.BearerToken}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

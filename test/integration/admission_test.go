@@ -1,0 +1,248 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
+)
+
+// matchAll matches the operations on resources of any group, or of the given one.
+func matchAll(group, resource string, operations ...admissionregistrationv1.OperationType) *admissionregistrationv1.MatchResources {
+	return &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: operations,
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+		},
+	}}}
+}
+
+// validate makes a policy with one expression for one namespace.
+func validate(t *testing.T, namespace, name, expression string, match *admissionregistrationv1.MatchResources) {
+	t.Helper()
+	reason := metav1.StatusReasonForbidden
+	policies, bindings := env.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), env.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	name = namespace + "-" + name
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: match,
+			Validations:      []admissionregistrationv1.Validation{{Expression: expression, Message: "the policy says no", Reason: &reason}},
+		},
+	}
+	if _, err := policies.Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        name,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			},
+		},
+	}
+	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := errors.Join(bindings.Delete(ctx, name, metav1.DeleteOptions{}), policies.Delete(ctx, name, metav1.DeleteOptions{})); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestValidatingAdmissionPolicy(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	const all = admissionregistrationv1.OperationAll
+	validate(t, namespace, "main", "object == null || object.spec.operatingMode != 'Running'", matchAll(v1beta1.GroupName, "sandboxes", all))
+	eventually(t, "a policy on sandboxes", func(ctx context.Context) error {
+		_, err := sandboxes(namespace).Create(ctx, framework.NewSandbox("running"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			checkStatusError(t, err, 403, "the policy says no")
+			return nil
+		}
+		return errors.Join(errors.New("creation is not refused"), err)
+	})
+	createSettled(t, namespace, "box")
+	_, err := mergePatch(t.Context(), namespace, "box", `{"spec":{"operatingMode":"Running"}}`)
+	checkStatusError(t, err, 403, "the policy says no")
+}
+
+func TestValidatingAdmissionPolicyOnExec(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createReady(t, namespace, framework.NewSandbox("box"))
+	validate(t, namespace, "exec", "object.command[0] != 'id'", matchAll(v1beta1.GroupName, "sandboxes/exec", admissionregistrationv1.Connect))
+	for _, protocol := range []framework.Protocol{framework.WebSocket, framework.SPDY} {
+		eventually(t, "a policy on exec over "+string(protocol), func(ctx context.Context) error {
+			_, _, err := execute(ctx, env.config, protocol, namespace, "box", "id")
+			if isForbidden(err) {
+				return nil
+			}
+			return errors.Join(errors.New("the command is not refused"), err)
+		})
+		stdout, _, err := execute(t.Context(), env.config, protocol, namespace, "box", "echo", "hello")
+		if err != nil || stdout != "hello\n" {
+			t.Errorf("%s: a command that the policy allows: %q, %v", protocol, stdout, err)
+		}
+	}
+}
+
+func TestValidatingAdmissionPolicyOnActions(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createSettled(t, namespace, "box")
+	validate(t, namespace, "resume", "false", matchAll(v1beta1.GroupName, "sandboxes/resume", admissionregistrationv1.Create))
+	eventually(t, "a policy on resume", func(ctx context.Context) error {
+		_, err := sandboxes(namespace).Resume(ctx, "box", &v1beta1.SandboxResume{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return errors.Join(errors.New("resume is not refused"), err)
+	})
+	if _, err := sandboxes(namespace).Suspend(t.Context(), "box", &v1beta1.SandboxSuspend{}, metav1.CreateOptions{}); err != nil {
+		t.Errorf("suspend, which the policy does not match: %v", err)
+	}
+}
+
+// TestMutatingAdmissionPolicy has a policy that matches everything. The server learns the schema of its own kinds from
+// kube-apiserver, which has it from the server: right after a start writes must come through all the same. It is not parallel,
+// because the policy is everybody's and the server is restarted.
+func TestMutatingAdmissionPolicy(t *testing.T) {
+	namespace := newNamespace(t)
+	const name, annotation = "integration-catch-all", "example.com/mutated"
+	policies, bindings := env.kube.AdmissionregistrationV1().MutatingAdmissionPolicies(), env.kube.AdmissionregistrationV1().MutatingAdmissionPolicyBindings()
+	fail := admissionregistrationv1.Fail
+	_, err := policies.Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			FailurePolicy:      &fail,
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			MatchConstraints:   matchAll("*", "*", admissionregistrationv1.Create, admissionregistrationv1.Update),
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: `Object{metadata: Object.metadata{annotations: {"` + annotation + `": "yes"}}}`,
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := errors.Join(bindings.Delete(ctx, name, metav1.DeleteOptions{}), policies.Delete(ctx, name, metav1.DeleteOptions{})); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = bindings.Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitMutation := func() {
+		t.Helper()
+		eventually(t, "a Sandbox that the policy changed", func(ctx context.Context) error {
+			sandbox, err := sandboxes(namespace).Create(ctx, framework.NewSandbox("box"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil && sandbox.Annotations[annotation] != "yes" {
+				err = errors.New("it is not changed")
+			}
+			return err
+		})
+	}
+	awaitMutation()
+	restart(t, sandboxAPIServer)
+	awaitMutation()
+	createReady(t, namespace, framework.NewSandbox("box"))
+	for _, action := range []string{"suspend", "resume"} {
+		if _, err := act(t, namespace, "box", action, "{}"); err != nil {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
+}
+
+func TestNamespaceLifecycle(t *testing.T) {
+	t.Parallel()
+	_, err := sandboxes("no-such-namespace").Create(t.Context(), framework.NewSandbox("box"), metav1.CreateOptions{})
+	checkStatusError(t, err, 404, `namespaces "no-such-namespace" not found`)
+
+	namespace := newNamespace(t)
+	create(t, namespace, framework.NewSandbox("held", framework.Suspended, func(s *v1beta1.Sandbox) { s.Finalizers = []string{"example.com/hold"} }))
+	if err := env.kube.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if _, err := mergePatch(ctx, namespace, "held", `{"metadata":{"finalizers":null}}`); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "creation is refused in a namespace that is being deleted", func(ctx context.Context) error {
+		_, err := sandboxes(namespace).Create(ctx, framework.NewSandbox("box", framework.Suspended), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return nil
+		}
+		return errors.Join(errors.New("it is not refused as it should"), err)
+	})
+	if _, err := mergePatch(t.Context(), namespace, "held", `{"metadata":{"labels":{"a":"b"}}}`); err != nil {
+		t.Errorf("an update in a namespace that is being deleted: %v", err)
+	}
+}
+
+func TestResourceQuota(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	const counted = corev1.ResourceName("count/sandboxes.agents.x-k8s.io")
+	quotas := env.kube.CoreV1().ResourceQuotas(namespace)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "one"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: resource.MustParse("1")}},
+	}
+	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitUsed := func(want string) {
+		t.Helper()
+		eventually(t, "use of the quota", func(ctx context.Context) error {
+			quota, err := quotas.Get(ctx, "one", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if used, ok := quota.Status.Used[counted]; !ok || used.String() != want {
+				return errors.New("used is " + used.String() + ", not " + want)
+			}
+			return nil
+		})
+	}
+	awaitUsed("0")
+	create(t, namespace, framework.NewSandbox("first", framework.Suspended))
+	awaitUsed("1")
+	_, err := sandboxes(namespace).Create(t.Context(), framework.NewSandbox("second", framework.Suspended), metav1.CreateOptions{})
+	checkStatusError(t, err, 403, "exceeded quota: one")
+	if err := sandboxes(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitUsed("0")
+	create(t, namespace, framework.NewSandbox("second", framework.Suspended))
+}

@@ -1,0 +1,236 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
+)
+
+// child is an object that a Sandbox named box owns.
+type child struct {
+	kind, name string
+	get        func(ctx context.Context, namespace, name string) (metav1.Object, error)
+}
+
+func children() []child {
+	return []child{
+		{"Pod", "box", func(ctx context.Context, namespace, name string) (metav1.Object, error) {
+			return env.kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		}},
+		{"Service", "box", func(ctx context.Context, namespace, name string) (metav1.Object, error) {
+			return env.kube.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		}},
+		{"PersistentVolumeClaim", "data-box", func(ctx context.Context, namespace, name string) (metav1.Object, error) {
+			return env.kube.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+		}},
+	}
+}
+
+func TestDeleteRemovesChildren(t *testing.T) {
+	t.Parallel()
+	for _, cascade := range []string{"background", "foreground"} {
+		t.Run(cascade, func(t *testing.T) {
+			t.Parallel()
+			namespace := newNamespace(t)
+			createReady(t, namespace, framework.NewSandbox("box", framework.WithService, framework.WithVolume("data")))
+			mustKubectl(t, namespace, "", "delete", "sandbox", "box", "--cascade="+cascade)
+			if cascade == "foreground" {
+				// kubectl waited for the Sandbox, and the Sandbox for its Pod.
+				if _, err := env.kube.CoreV1().Pods(namespace).Get(t.Context(), "box", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					t.Errorf("Pod after a foreground deletion: %v", err)
+				}
+			}
+			for _, child := range children() {
+				awaitGone(t, child.kind, func(ctx context.Context, name string, _ metav1.GetOptions) (metav1.Object, error) {
+					return child.get(ctx, namespace, name)
+				}, child.name)
+			}
+		})
+	}
+}
+
+func TestDeleteOrphansChildren(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createReady(t, namespace, framework.NewSandbox("box", framework.WithService, framework.WithVolume("data")))
+	before := map[string]metav1.Object{}
+	for _, child := range children() {
+		object, err := child.get(t.Context(), namespace, child.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[child.kind] = object
+	}
+	mustKubectl(t, namespace, "", "delete", "sandbox", "box", "--cascade=orphan")
+	for _, child := range children() {
+		object, err := child.get(t.Context(), namespace, child.name)
+		if err != nil {
+			t.Errorf("%s was orphaned, but: %v", child.kind, err)
+			continue
+		}
+		if object.GetUID() != before[child.kind].GetUID() || object.GetDeletionTimestamp() != nil || len(object.GetOwnerReferences()) != 0 {
+			t.Errorf("%s was orphaned, but has UID %s (%s before), deletionTimestamp %v, owners %v", child.kind,
+				object.GetUID(), before[child.kind].GetUID(), object.GetDeletionTimestamp(), object.GetOwnerReferences())
+		}
+	}
+}
+
+// TestNamespaceDeletion is not parallel, because it restarts the server while the namespace is being emptied.
+func TestNamespaceDeletion(t *testing.T) {
+	namespace := newNamespace(t)
+	const count = 30
+	for i := range count {
+		create(t, namespace, framework.NewSandbox(fmt.Sprintf("box-%d", i), framework.WithService, framework.WithVolume("data")))
+	}
+	for i := range count {
+		awaitCondition(t, namespace, fmt.Sprintf("box-%d", i), v1beta1.SandboxConditionReady)
+	}
+	if err := env.kube.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, sandboxAPIServer)
+	awaitGone(t, "Namespace", env.kube.CoreV1().Namespaces().Get, namespace)
+	list, err := sandboxes(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 0 {
+		t.Errorf("after the namespace is gone: %v, %d sandboxes", err, len(list.Items))
+	}
+}
+
+// restart kills a program and starts it again.
+func restart(t *testing.T, program string) {
+	t.Helper()
+	if err := env.killProgram(t.Context(), program); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.startProgram(t.Context(), program); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOutageDeletesNothing proves that a Sandbox which cannot be looked up is not taken for one that is gone. To see that the
+// garbage collector looks at all, the test gives it an object whose owner never was: it asks for that owner until it gets an answer.
+func TestOutageDeletesNothing(t *testing.T) {
+	namespace := newNamespace(t)
+	createReady(t, namespace, framework.NewSandbox("box", framework.WithService, framework.WithVolume("data")))
+	before := map[string]metav1.Object{}
+	for _, child := range children() {
+		object, err := child.get(t.Context(), namespace, child.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[child.kind] = object
+	}
+	const orphan = "orphan"
+	owner := metav1.OwnerReference{APIVersion: "agents.x-k8s.io/v1beta1", Kind: "Sandbox", Name: "never-was", UID: "00000000-0000-0000-0000-000000000000"}
+	configMaps := env.kube.CoreV1().ConfigMaps(namespace)
+
+	if err := env.killProgram(t.Context(), sandboxAPIServer); err != nil {
+		t.Fatal(err)
+	}
+	started := false
+	defer func() {
+		if started {
+			return
+		}
+		if err := env.startProgram(context.WithoutCancel(t.Context()), sandboxAPIServer); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: orphan, OwnerReferences: []metav1.OwnerReference{owner}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const attempts = 3
+	eventually(t, "the garbage collector looks for an owner during the outage", func(context.Context) error {
+		codes, err := ownerLookups(namespace, owner.Name)
+		if err != nil {
+			return err
+		}
+		if codes[503] < attempts {
+			return fmt.Errorf("answers by code: %v", codes)
+		}
+		return nil
+	})
+	if _, err := configMaps.Get(t.Context(), orphan, metav1.GetOptions{}); err != nil {
+		t.Errorf("the object of an owner that could not be looked up: %v", err)
+	}
+
+	// Until the server is ready it must not say that anything is not found.
+	stopLooking := make(chan struct{})
+	looked := make(chan error, 1)
+	go func() { looked <- lookUntil(t.Context(), namespace, "box", stopLooking) }()
+	err := env.startProgram(t.Context(), sandboxAPIServer)
+	started = err == nil
+	close(stopLooking)
+	if err := errors.Join(err, <-looked); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, "ConfigMap", configMaps.Get, orphan)
+	codes, err := ownerLookups(namespace, "box")
+	if err != nil || codes[404] != 0 {
+		t.Errorf("the garbage collector was told that the Sandbox is not found: %v, answers by code %v", err, codes)
+	}
+	for _, child := range children() {
+		object, err := child.get(t.Context(), namespace, child.name)
+		if err != nil {
+			t.Errorf("%s after the outage: %v", child.kind, err)
+			continue
+		}
+		if object.GetUID() != before[child.kind].GetUID() || object.GetDeletionTimestamp() != nil {
+			t.Errorf("%s was deleted in the outage", child.kind)
+		}
+	}
+}
+
+// lookUntil gets a Sandbox over and over and returns an error if it is ever said not to exist.
+func lookUntil(ctx context.Context, namespace, name string, stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if _, err := sandboxes(namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return fmt.Errorf("a starting server answers: %w", err)
+		}
+	}
+}
+
+// ownerLookups counts the answers that the garbage collector got when it asked for a Sandbox, by HTTP code.
+func ownerLookups(namespace, name string) (map[int32]int, error) {
+	data, err := os.ReadFile(env.auditLog())
+	if err != nil {
+		return nil, err
+	}
+	codes := map[int32]int{}
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		var event auditv1.Event
+		if !bytes.Contains(lines.Bytes(), []byte(namespace)) || json.Unmarshal(lines.Bytes(), &event) != nil {
+			continue // Another namespace, or a line that is being written.
+		}
+		if event.ObjectRef == nil || event.ObjectRef.Resource != "sandboxes" || event.ObjectRef.Name != name || event.ObjectRef.Namespace != namespace ||
+			!strings.Contains(event.User.Username, "generic-garbage-collector") || event.ResponseStatus == nil {
+			continue
+		}
+		codes[event.ResponseStatus.Code]++
+	}
+	return codes, nil
+}
