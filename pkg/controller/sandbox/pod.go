@@ -23,11 +23,6 @@ func desiredPod(sandbox *agentsv1beta1.Sandbox) *corev1.Pod {
 	}
 	pod.Spec.Volumes = podVolumes(sandbox)
 	propagateMetadata(sandbox, pod)
-	for _, key := range []string{agentsv1beta1.PropagatedLabelsAnnotation, agentsv1beta1.PropagatedAnnotationsAnnotation} {
-		if pod.Annotations[key] == "" {
-			delete(pod.Annotations, key)
-		}
-	}
 	return pod
 }
 

@@ -42,8 +42,8 @@ func propagateMetadata(sandbox *agentsv1beta1.Sandbox, pod *corev1.Pod) {
 			labels[key] = value
 		}
 	}
-	annotations[agentsv1beta1.PropagatedLabelsAnnotation] = strings.Join(labelKeys, ",")
-	annotations[agentsv1beta1.PropagatedAnnotationsAnnotation] = strings.Join(annotationKeys, ",")
+	track(annotations, agentsv1beta1.PropagatedLabelsAnnotation, labelKeys)
+	track(annotations, agentsv1beta1.PropagatedAnnotationsAnnotation, annotationKeys)
 	pod.Labels, pod.Annotations = labels, annotations
 }
 
@@ -65,6 +65,13 @@ func propagateKeys(template, current map[string]string, before string) []string 
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// track notes the propagated keys in the annotation. An empty list is not worth a write to a Pod that has none.
+func track(annotations map[string]string, annotation string, keys []string) {
+	if _, present := annotations[annotation]; present || len(keys) > 0 {
+		annotations[annotation] = strings.Join(keys, ",")
+	}
 }
 
 // systemLabels returns the labels of the Pod that only the system may set. An empty value means that the Pod must not have it.

@@ -1,0 +1,126 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+)
+
+// run starts the informers and the workers, and stops them with the test.
+func (f *fixture) run() {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.config.ChildInformers.StartWithContext(ctx)
+	f.config.SandboxInformers.StartWithContext(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		f.Controller.Run(ctx, 4)
+	}()
+	f.t.Cleanup(func() {
+		cancel()
+		<-stopped
+		f.config.ChildInformers.Shutdown()
+		f.config.SandboxInformers.Shutdown()
+	})
+}
+
+func (f *fixture) eventually(what string, condition func() bool) {
+	f.t.Helper()
+	err := wait.PollUntilContextTimeout(f.t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		f.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
+	f := newFixture(t)
+	f.config.Clock = clock.RealClock{}
+	f.run()
+	ctx := t.Context()
+	sandboxes := f.sandboxes.AgentsV1beta1().Sandboxes(testNamespace)
+	pods := f.kube.CoreV1().Pods(testNamespace)
+
+	sandbox, err := sandboxes.Create(ctx, testSandbox(), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod *corev1.Pod
+	f.eventually("the Pod is created", func() bool {
+		pod, err = pods.Get(ctx, testName, metav1.GetOptions{})
+		return err == nil
+	})
+	ready(pod)
+	pod.ResourceVersion = "61"
+	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the Sandbox is ready", func() bool {
+		sandbox, err = sandboxes.Get(ctx, testName, metav1.GetOptions{})
+		return err == nil && isReady(&sandbox.Status)
+	})
+
+	suspend(sandbox)
+	sandbox.Generation++
+	if _, err := sandboxes.Update(ctx, sandbox, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the Sandbox is suspended", func() bool {
+		sandbox, err = sandboxes.Get(ctx, testName, metav1.GetOptions{})
+		return err == nil && hasCondition(&sandbox.Status, conditionSuspended, metav1.ConditionTrue, "PodTerminated")
+	})
+	if _, err := pods.Get(ctx, testName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Pod of the suspended Sandbox: %v", err)
+	}
+}
+
+func TestWorkIsNotReadyBeforeTheSandboxAPIAnswers(t *testing.T) {
+	f := newFixture(t)
+	f.refuse("list", "sandboxes", unavailable())
+	f.run()
+	core := f.config.ChildInformers.Core().V1()
+	f.eventually("the caches of the cluster are filled", func() bool {
+		return core.Pods().Informer().HasSynced() && core.Services().Informer().HasSynced() && core.PersistentVolumeClaims().Informer().HasSynced()
+	})
+	if f.HasSynced() {
+		t.Error("synced without a word from the server of Sandboxes")
+	}
+}
+
+func TestDeletedSandboxIsForgotten(t *testing.T) {
+	f := newFixture(t)
+	f.progress.started(testUID)
+	f.sandboxWrites.updated(testSandbox())
+	f.sandboxHandler().OnDelete(testSandbox())
+	if len(f.progress.starting) != 0 || len(f.sandboxWrites.byName) != 0 {
+		t.Error("memory of a deleted Sandbox remains")
+	}
+}
+
+func TestChildTakenAwayConcernsTheSandboxThatLostIt(t *testing.T) {
+	f := newFixture(t)
+	before := testPod(testSandbox(func(s *agentsv1beta1.Sandbox) { s.Name = "loser" }), func(p *corev1.Pod) { p.Name = "pod" })
+	after := before.DeepCopy()
+	disown(after)
+	childHandler(f.Controller, f.podWrites).OnUpdate(before, after)
+	got := map[string]bool{}
+	for f.queue.Len() > 0 {
+		name, _ := f.queue.Get()
+		got[name.Name] = true
+		f.queue.Done(name)
+	}
+	if !got["loser"] {
+		t.Errorf("queued are %v", got)
+	}
+}
