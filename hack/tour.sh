@@ -58,4 +58,5 @@ run kubectl -n "${NAMESPACE}" delete sandbox "${SANDBOX}"
 trap - EXIT
 clean_up
 printf '\n'
-step "all done"
+printf "all as it should be; total time "
+step "done"
