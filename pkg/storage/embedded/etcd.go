@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -34,6 +35,8 @@ type Config struct {
 type Server struct {
 	etcd     *embed.Etcd
 	endpoint string
+	// stopping silences what etcd calls errors when its listeners are closed on purpose.
+	stopping atomic.Bool
 }
 
 // Start starts the member and waits until it serves. It fails if the directory cannot be used, is in use by another process, or
@@ -47,29 +50,32 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
 	socket := filepath.Join(dir, "client.sock")
-	etcd, err := embed.StartEtcd(memberConfig(dir, socket, config))
+	server := &Server{endpoint: "unix://" + socket}
+	server.etcd, err = embed.StartEtcd(memberConfig(dir, socket, config, newLogger(&server.stopping)))
 	if err != nil {
 		return nil, fmt.Errorf("starting embedded etcd in %s: %w", dir, err)
 	}
 	select {
-	case <-etcd.Server.ReadyNotify():
-		return &Server{etcd: etcd, endpoint: "unix://" + socket}, nil
-	case err := <-etcd.Err():
-		etcd.Close()
+	case <-server.etcd.Server.ReadyNotify():
+		return server, nil
+	case err := <-server.etcd.Err():
+		server.Stop()
 		return nil, fmt.Errorf("embedded etcd in %s: %w", dir, err)
 	case <-ctx.Done():
-		etcd.Close()
+		server.Stop()
 		return nil, fmt.Errorf("embedded etcd in %s did not become ready: %w", dir, context.Cause(ctx))
 	}
 }
 
-func memberConfig(dir, socket string, config Config) *embed.Config {
+func memberConfig(dir, socket string, config Config, logger *zap.Logger) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = dir
 	cfg.QuotaBackendBytes = config.QuotaBackendBytes
 	cfg.UnsafeNoFsync = config.UnsafeNoFsync
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger())
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
 	cfg.EnableGRPCGateway = false
+	// The command line of etcd sets this default, the library does not: left at 0 every request would count as slow.
+	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
 
 	client := url.URL{Scheme: "unix", Path: socket}
 	cfg.ListenClientUrls = []url.URL{client}
@@ -89,19 +95,23 @@ func (s *Server) Endpoint() string { return s.endpoint }
 func (s *Server) Err() <-chan error { return s.etcd.Err() }
 
 // Stop stops the member and closes its database. Clients must have finished before: what they still send fails.
-func (s *Server) Stop() { s.etcd.Close() }
+func (s *Server) Stop() {
+	s.stopping.Store(true)
+	s.etcd.Close()
+}
 
 // newLogger passes etcd's warnings and errors on to klog. Its info level is a commentary on raft that operators of one member have
 // no use for.
-func newLogger() *zap.Logger {
+func newLogger(stopping *atomic.Bool) *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
 	config.TimeKey, config.LevelKey, config.CallerKey = zapcore.OmitKey, zapcore.OmitKey, zapcore.OmitKey
 	encoder := zapcore.NewConsoleEncoder(config)
 	logger := klog.Background().WithName("etcd")
 	warnings := zap.LevelEnablerFunc(func(level zapcore.Level) bool { return level == zap.WarnLevel })
+	errorsWhileRunning := zap.LevelEnablerFunc(func(level zapcore.Level) bool { return level >= zap.ErrorLevel && !stopping.Load() })
 	return zap.New(zapcore.NewTee(
 		zapcore.NewCore(encoder, lineWriter(func(line string) { logger.Info("Embedded etcd warns", "warning", line) }), warnings),
-		zapcore.NewCore(encoder, lineWriter(func(line string) { logger.Error(errors.New(line), "Embedded etcd reports an error") }), zap.ErrorLevel),
+		zapcore.NewCore(encoder, lineWriter(func(line string) { logger.Error(errors.New(line), "Embedded etcd reports an error") }), errorsWhileRunning),
 	))
 }
 

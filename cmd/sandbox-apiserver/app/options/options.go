@@ -60,6 +60,7 @@ func New() *Options {
 		Conditions: []apiserver.AnonymousAuthCondition{{Path: "/livez"}, {Path: "/readyz"}, {Path: "/healthz"}},
 	}
 
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	globals := compatibility.NewComponentGlobalsRegistry()
 	utilruntime.Must(globals.Register(compatibility.DefaultKubeComponent,
 		compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", ""), utilfeature.DefaultMutableFeatureGate))
