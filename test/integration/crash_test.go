@@ -42,7 +42,7 @@ func TestCrash(t *testing.T) {
 const (
 	crashWorkers = 4
 	// crashRounds is how often the programs are killed.
-	crashRounds = 3
+	crashRounds = 5
 	// operationsPerRound bounds how many operations are done between two crashes.
 	operationsPerRound = 12
 )
@@ -182,7 +182,8 @@ func (w *crashWorker) check(t *testing.T) {
 // podWatch counts, for every moment of a test, the Pods of each Sandbox.
 type podWatch struct {
 	watcher watch.Interface
-	ended   chan struct{}
+	// stopping is closed when the watch is about to be stopped: an error is to be expected then.
+	stopping, ended chan struct{}
 	// live has the Pods of each Sandbox, by UID. It belongs to the watching goroutine until ended is closed.
 	live map[types.UID]map[types.UID]bool
 	errs []error
@@ -195,7 +196,7 @@ func watchPods(t *testing.T, namespace string) *podWatch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &podWatch{watcher: watcher, ended: make(chan struct{}), live: map[types.UID]map[types.UID]bool{}}
+	w := &podWatch{watcher: watcher, stopping: make(chan struct{}), ended: make(chan struct{}), live: map[types.UID]map[types.UID]bool{}}
 	go w.run()
 	return w
 }
@@ -205,7 +206,11 @@ func (w *podWatch) run() {
 	for event := range w.watcher.ResultChan() {
 		pod, ok := event.Object.(*corev1.Pod)
 		if !ok {
-			w.errs = append(w.errs, fmt.Errorf("watching Pods: %s %+v", event.Type, event.Object))
+			select {
+			case <-w.stopping:
+			default:
+				w.errs = append(w.errs, fmt.Errorf("watching Pods: %s %+v", event.Type, event.Object))
+			}
 			continue
 		}
 		owner := metav1.GetControllerOf(pod)
@@ -235,6 +240,7 @@ func (w *podWatch) check(t *testing.T) {
 		t.Error("the watch of Pods ended before the test")
 	default:
 	}
+	close(w.stopping)
 	w.watcher.Stop()
 	<-w.ended
 	for _, err := range w.errs {

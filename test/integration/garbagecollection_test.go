@@ -171,7 +171,7 @@ func TestOutageDeletesNothing(t *testing.T) {
 		t.Errorf("the object of an owner that could not be looked up: %v", err)
 	}
 
-	// Until the server is ready it must not say that anything is not found.
+	// Until the server can answer it must say so, with 503, and not that something is not found or not allowed.
 	stopLooking := make(chan struct{})
 	looked := make(chan error, 1)
 	go func() { looked <- lookUntil(t.Context(), namespace, "box", stopLooking) }()
@@ -198,7 +198,7 @@ func TestOutageDeletesNothing(t *testing.T) {
 	}
 }
 
-// lookUntil gets a Sandbox over and over and returns an error if it is ever said not to exist.
+// lookUntil gets a Sandbox over and over, and returns an error if it is ever said that it does not exist or may not be read.
 func lookUntil(ctx context.Context, namespace, name string, stop <-chan struct{}) error {
 	for {
 		select {
@@ -208,7 +208,8 @@ func lookUntil(ctx context.Context, namespace, name string, stop <-chan struct{}
 			return ctx.Err()
 		default:
 		}
-		if _, err := sandboxes(namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		_, err := sandboxes(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 			return fmt.Errorf("a starting server answers: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,8 +27,17 @@ func act(t *testing.T, namespace, name, action, body string, query ...string) (*
 	for i := 0; i < len(query); i += 2 {
 		request.Param(query[i], query[i+1])
 	}
+	result := request.Do(t.Context())
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	data, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	// A typed decoder would take the kind away.
 	sandbox := &v1beta1.Sandbox{}
-	return sandbox, request.Do(t.Context()).Into(sandbox)
+	return sandbox, json.Unmarshal(data, sandbox)
 }
 
 // TestSuspendAndResume follows one Sandbox: what suspension keeps is the same object afterwards, not one like it.

@@ -4,11 +4,14 @@
 package integration
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,13 +64,40 @@ func newUser(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) user {
 	if _, err := env.kube.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("binding the role of a user: %v", err)
 	}
+	name := "system:serviceaccount:" + namespace + ":" + account.Name
+	awaitRights(t, namespace, name, rules)
 	token, err := accounts.CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("requesting a token: %v", err)
 	}
 	config := rest.AnonymousClientConfig(env.config)
 	config.BearerToken = token.Status.Token
-	return user{"system:serviceaccount:" + namespace + ":" + account.Name, config}
+	return user{name, config}
+}
+
+// awaitRights waits until the authorizer of kube-apiserver knows of new rules. Were a user to come before, sandbox-apiserver would
+// remember for some seconds that he was denied.
+func awaitRights(t *testing.T, namespace, user string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	for _, rule := range rules {
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
+			},
+		}}
+		if len(rule.ResourceNames) != 0 {
+			review.Spec.ResourceAttributes.Name = rule.ResourceNames[0]
+		}
+		eventually(t, "rights of a user", func(ctx context.Context) error {
+			answer, err := env.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err == nil && !answer.Status.Allowed {
+				err = errors.New(answer.Status.Reason)
+			}
+			return err
+		})
+	}
 }
 
 // agents returns a client that acts as the user.
