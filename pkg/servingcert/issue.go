@@ -8,6 +8,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
@@ -110,11 +111,11 @@ func stillValid(bundle []byte, now time.Time) []*x509.Certificate {
 
 // usable reports whether the pair serves the given names and has more than a third of its life left.
 func (p pair) usable(now time.Time, names []string) bool {
-	certs, err := cert.ParseCertsPEM(p.cert)
+	keyPair, err := tls.X509KeyPair(p.cert, p.key)
 	if err != nil {
 		return false
 	}
-	leaf := certs[0]
+	leaf := keyPair.Leaf
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(p.bundle) {
 		return false
@@ -123,9 +124,6 @@ func (p pair) usable(now time.Time, names []string) bool {
 		if _, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: roots, CurrentTime: now}); err != nil {
 			return false
 		}
-	}
-	if _, err := keyutil.ParsePrivateKeyPEM(p.key); err != nil {
-		return false
 	}
 	return now.Before(leaf.NotAfter.Add(-lifetime / 3))
 }
