@@ -46,7 +46,10 @@ func NewCommand() *cobra.Command {
 			if err := logsapi.ValidateAndApply(o.Logging, nil); err != nil {
 				return err
 			}
-			if err := errors.Join(o.Complete(), o.Validate()); err != nil {
+			if err := o.Complete(); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
 				return err
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)

@@ -15,6 +15,9 @@ import (
 // errStale is returned when a live read does not confirm what the cache says. The next pass sees what the cache has become.
 var errStale = errors.New("the cached Sandbox is out of date")
 
+// errNamespaceTerminating is returned instead of a request that the API server would refuse.
+var errNamespaceTerminating = errors.New("the namespace is being terminated")
+
 // multiplePodsError is returned when a Sandbox controls more than one Pod. Which of them holds the user's work cannot be told, so
 // nothing is done until a person has removed the others.
 type multiplePodsError struct {
@@ -59,7 +62,7 @@ func terminal(err error) bool {
 }
 
 func namespaceTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return errors.Is(err, errNamespaceTerminating) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // objectNotFound says that the API server knows the resource and has no such object. While an aggregated API is being installed

@@ -156,14 +156,21 @@ func (c *Controller) liveSandbox(ctx context.Context, sandbox *agentsv1beta1.San
 	return live, nil
 }
 
-// createOrGet creates an object, or gets the one that has its name already. A refusal leads to the get too: quota and admission
-// come before the check of the name, so they may refuse an object that exists already and which the cache does not show yet.
-func createOrGet[T metav1.Object](create, get func() (T, error)) (object T, created bool, err error) {
-	object, err = create()
-	if err == nil {
-		return object, true, nil
+// createOrGet creates an object for the Sandbox, or gets the one that has its name already. A refusal leads to the get too: quota
+// and admission come before the check of the name, so they may refuse an object that exists already and which the cache does not
+// show yet. Nothing is asked of a namespace that is known to be going away with all its Sandboxes.
+func createOrGet[T metav1.Object](c *Controller, sandbox *agentsv1beta1.Sandbox, create, get func() (T, error)) (object T, created bool, err error) {
+	if c.progress.inTerminating(sandbox.Namespace, sandbox.CreationTimestamp.Time, c.config.Clock.Now()) {
+		return object, false, errNamespaceTerminating
 	}
-	if namespaceTerminating(err) || !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+	object, err = create()
+	switch {
+	case err == nil:
+		return object, true, nil
+	case namespaceTerminating(err):
+		c.progress.terminates(sandbox.Namespace, c.config.Clock.Now())
+		return object, false, err
+	case !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err):
 		return object, false, err
 	}
 	existing, getErr := get()

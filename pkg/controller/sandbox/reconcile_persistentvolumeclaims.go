@@ -34,7 +34,7 @@ func (c *Controller) reconcilePersistentVolumeClaim(ctx context.Context, sandbox
 	if !found {
 		client := c.config.KubeClient.CoreV1().PersistentVolumeClaims(sandbox.Namespace)
 		var created bool
-		claim, created, err = createOrGet(
+		claim, created, err = createOrGet(c, sandbox,
 			func() (*corev1.PersistentVolumeClaim, error) {
 				return client.Create(ctx, desiredPersistentVolumeClaim(sandbox, template), metav1.CreateOptions{FieldManager: Name})
 			},

@@ -93,7 +93,7 @@ func (c *Controller) podNamed(namespace, name string) *corev1.Pod {
 func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Pod, error) {
 	client := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace)
 	desired := desiredPod(sandbox)
-	pod, created, err := createOrGet(
+	pod, created, err := createOrGet(c, sandbox,
 		func() (*corev1.Pod, error) {
 			return client.Create(ctx, desired, metav1.CreateOptions{FieldManager: Name})
 		},

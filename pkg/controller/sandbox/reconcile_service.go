@@ -71,7 +71,7 @@ func (c *Controller) findService(ctx context.Context, sandbox *agentsv1beta1.San
 func (c *Controller) createService(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Service, bool, error) {
 	client := c.config.KubeClient.CoreV1().Services(sandbox.Namespace)
 	desired := desiredService(sandbox)
-	service, created, err := createOrGet(
+	service, created, err := createOrGet(c, sandbox,
 		func() (*corev1.Service, error) {
 			return client.Create(ctx, desired, metav1.CreateOptions{FieldManager: Name})
 		},

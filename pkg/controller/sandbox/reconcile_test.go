@@ -228,9 +228,24 @@ func TestTerminatingNamespaceIsQuiet(t *testing.T) {
 	if after := f.mustPass(); after != terminatingNamespaceDelay {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests("create persistentvolumeclaims", "create pods", "create services", "patch sandboxes/status")
+	f.wantRequests("create persistentvolumeclaims", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod does not exist; Service does not exist")
 	f.wantEvents()
+
+	f.syncSandbox()
+	f.mustPass()
+	f.wantRequests()
+	f.clock.SetTime(testTime().Add(terminatingNamespaceDelay))
+	f.mustPass()
+	f.wantRequests("create persistentvolumeclaims")
+
+	// A Sandbox that is younger than the refusal is in a new namespace.
+	younger := f.live().DeepCopy()
+	f.clock.SetTime(f.clock.Now().Add(time.Second))
+	younger.CreationTimestamp = metav1.NewTime(f.clock.Now())
+	f.inCache(younger)
+	f.mustPass()
+	f.wantRequests("create persistentvolumeclaims")
 }
 
 func TestSuspendDeletesThePodByUIDAndConfirmsThatItIsGone(t *testing.T) {

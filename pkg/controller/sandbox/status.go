@@ -118,13 +118,11 @@ func urgency(before, after *agentsv1beta1.SandboxStatus) statusUrgency {
 	return statusDue
 }
 
-// dropProgress removes from the status what a Pod on its way to readiness changes. A PodScheduled that is False stays: that a
-// Pod cannot be scheduled is news.
+// dropProgress removes from the status what a Pod on its way to readiness changes. Its scheduling is part of that, failures
+// included: a Pod with a new volume is unschedulable for a moment every time. One that lasts is still told of after the delay.
 func dropProgress(status *agentsv1beta1.SandboxStatus) {
 	status.PodIPs = nil
-	if !meta.IsStatusConditionFalse(status.Conditions, agentsv1beta1.SandboxConditionPodScheduled) {
-		meta.RemoveStatusCondition(&status.Conditions, agentsv1beta1.SandboxConditionPodScheduled)
-	}
+	meta.RemoveStatusCondition(&status.Conditions, agentsv1beta1.SandboxConditionPodScheduled)
 	if ready := meta.FindStatusCondition(status.Conditions, agentsv1beta1.SandboxConditionReady); ready != nil {
 		ready.Message = ""
 	}
