@@ -25,7 +25,7 @@ const (
 )
 
 // NewClient returns a client of the etcd that serves the resources, given the same settings. k8s.io/apiserver exports no constructor
-// of its own clients. It does not wait for a connection; it fails if the settings cannot be used. The caller closes the client.
+// of its own clients. NewClient does not wait for a connection; it fails if the settings cannot be used. The caller closes the client.
 func NewClient(config storagebackend.TransportConfig) (*clientv3.Client, error) {
 	options := clientv3.Config{
 		Endpoints:            config.ServerList,
@@ -49,9 +49,8 @@ func NewClient(config storagebackend.TransportConfig) (*clientv3.Client, error) 
 			return nil, fmt.Errorf("egress to etcd %v: %w", config.ServerList, err)
 		}
 		if dial != nil {
-			options.DialOptions = append(options.DialOptions, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-				return dial(ctx, "tcp", address)
-			}))
+			overTCP := func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) }
+			options.DialOptions = append(options.DialOptions, grpc.WithContextDialer(overTCP))
 		}
 	}
 	client, err := clientv3.New(options)

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fence keeps the server from answering out of a storage that lost data. Sandboxes own Pods and PersistentVolumeClaims of the
-// main cluster; if etcd came back empty or in an earlier state, the garbage collector would find the owners absent and delete all those.
+// main cluster; if etcd came back empty or in an earlier state, the garbage collector would find the owners absent and delete all
+// those.
 //
 // The main cluster therefore remembers in a ConfigMap which storage the server last had, and a revision that storage had reached. A
-// Fence is closed until it has found the storage to be that one and to hold that revision. It closes again when the connection to etcd is lost,
-// because who answers next need not be who answered last. While it is closed the server is not ready and answers 503.
+// Fence is closed until it has found the storage to be that one and to hold that revision. It closes again when the connection to
+// etcd is lost, because who answers next need not be who answered last. While it is closed the server is not ready and answers 503.
 //
 // The recorded revision follows the storage at intervals of Config.Period and at the end of Run. A rollback that loses less than the
 // writes of about one period before a crash goes unnoticed, unless the server that saw those writes still runs.
@@ -67,20 +68,22 @@ type Fence struct {
 
 	// What follows belongs to Run.
 
-	// known is the last state in which the storage was verified, nil before that.
-	known *observation
+	// seen is the last state of the storage, nil before the first check.
+	seen *observation
+	// admitted is set once the fence was opened for that storage.
+	admitted bool
 	// recorded is the high-water mark in the ConfigMap, as far as known.
 	recorded int64
 	// recordedAt is when the ConfigMap was last compared.
 	recordedAt time.Time
 	// renamed is the identity of a storage that was accepted but maybe not recorded yet.
 	renamed identity
-	// lost is set once the storage that was served from is gone. It is not unset, even if the storage comes back: the watch caches may
-	// have filled from what was there in between.
+	// lost is set once the storage that was seen is gone. It is not unset, even if the storage comes back: the watch caches may have
+	// filled from what was there in between.
 	lost *loss
 }
 
-// loss is the end of a storage that was served from.
+// loss is the end of a storage that was seen.
 type loss struct {
 	reason string
 	// held is the least that must be recorded of the storage, nil if nothing.
@@ -112,11 +115,12 @@ func New(etcd *clientv3.Client, configMaps corev1client.ConfigMapsGetter, config
 	}, nil
 }
 
-// Run checks the storage, and opens and closes the fence accordingly, until ctx ends; then it records how far the storage got. End ctx
-// after the last request and before etcd.
+// Run checks the storage, and opens and closes the fence accordingly, until ctx ends; then it records how far the storage got, which
+// takes up to three times five seconds if etcd and kube-apiserver do not answer. End ctx after the last request and before etcd.
 //
-// It returns an error if the storage was lost, or a loss accepted, after the fence had been open. The fence is closed for good then,
-// and the process must end: its watch caches hold what the lost storage held. The next process finds the record that this one left.
+// It returns an error if another storage, or an earlier state of it, answers than before in the same process. The fence is closed for
+// good then, and the process must end: its watch caches hold what is no longer stored. The next process finds the record that this
+// one left.
 func (f *Fence) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -152,13 +156,14 @@ func (f *Fence) check(ctx context.Context) error {
 	case err != nil:
 		f.close(ctx, fmt.Sprintf("the storage cannot be verified: %v", err))
 		return nil
-	case f.known == nil:
-		f.admit(ctx, observed, disturbances)
-		return nil
-	case !observed.continues(*f.known):
+	case f.seen != nil && !observed.continues(*f.seen):
 		return f.lose(ctx, observed)
 	}
-	f.known = &observed
+	f.seen = &observed
+	if !f.admitted {
+		f.admit(ctx, observed, disturbances)
+		return nil
+	}
 	f.open(ctx, disturbances)
 	if f.clock.Since(f.recordedAt) < f.config.Period {
 		return nil
@@ -171,7 +176,7 @@ func (f *Fence) finish(ctx context.Context) error {
 	switch {
 	case f.lost != nil:
 		return f.leave(ctx)
-	case f.known == nil:
+	case !f.admitted:
 		return nil
 	}
 	observed, err := f.observe(ctx)
@@ -179,7 +184,7 @@ func (f *Fence) finish(ctx context.Context) error {
 		klog.FromContext(ctx).Error(err, "Cannot record how far the storage got", "configMap", f.config.ConfigMap)
 		return nil
 	}
-	if !observed.continues(*f.known) {
+	if !observed.continues(*f.seen) {
 		return f.lose(ctx, observed)
 	}
 	return f.keepRecord(ctx, observed)
@@ -206,10 +211,10 @@ func (f *Fence) admit(ctx context.Context, observed observation, disturbances in
 		f.closeForLoss(ctx, v, observed, recorded)
 		return
 	case accepted:
-		err = f.accept(ctx, &observed, configMap)
+		err = f.accept(ctx, observed, configMap)
 	case unrecorded:
 		// A storage that is served from before it is recorded is not protected.
-		err = f.record(ctx, &observed, configMap)
+		err = f.record(ctx, observed, configMap)
 	case intact:
 		f.recorded = recorded.revision
 	}
@@ -217,7 +222,7 @@ func (f *Fence) admit(ctx context.Context, observed observation, disturbances in
 		f.close(ctx, fmt.Sprintf("the storage cannot be recorded: %v", err))
 		return
 	}
-	f.known = &observed
+	f.admitted = true
 	f.open(ctx, disturbances)
 }
 
@@ -235,7 +240,7 @@ func (f *Fence) keepRecord(ctx context.Context, observed observation) error {
 		v, recorded := f.judge(observed, configMap)
 		switch {
 		case v == unrecorded, v == intact && recorded.revision < observed.revision:
-			err = f.record(requestCtx, &observed, configMap)
+			err = f.record(requestCtx, observed, configMap)
 		case v == intact:
 			f.recorded = recorded.revision
 		default:
@@ -261,30 +266,32 @@ func (f *Fence) judge(observed observation, configMap *corev1.ConfigMap) (verdic
 	return decide(observed, &recorded, token), recorded
 }
 
-// accept makes the observed storage the recorded one. It gets a new identity, so that neither a server that still remembers the lost state
-// nor that state itself, should it turn up again, is taken for its continuation.
-func (f *Fence) accept(ctx context.Context, observed *observation, configMap *corev1.ConfigMap) error {
+// accept makes the observed storage the recorded one. It gets a new identity, so that neither a server that still remembers the lost
+// state nor that state itself, should it turn up again, is taken for its continuation.
+func (f *Fence) accept(ctx context.Context, observed observation, configMap *corev1.ConfigMap) error {
 	if observed.identity != f.renamed {
-		renamed, err := f.marker.rename(ctx, *observed)
+		renamed, err := f.marker.rename(ctx, observed)
 		if err != nil {
 			return err
 		}
 		klog.FromContext(ctx).Info("The loss of storage was accepted", "token", observed.token(), "storage", renamed.identity)
-		*observed, f.renamed = renamed, renamed.identity
+		f.seen, f.renamed = &renamed, renamed.identity
+		observed = renamed
 	}
 	return f.record(ctx, observed, configMap)
 }
 
-// record marks the current revision in the storage, then in the ConfigMap: a crash in between leaves a mark that is too low, never one
-// that the storage has not reached.
-func (f *Fence) record(ctx context.Context, observed *observation, configMap *corev1.ConfigMap) error {
+// record marks the current revision in the storage, then in the ConfigMap: a crash in between leaves a mark that is too low, never
+// one that the storage has not reached.
+func (f *Fence) record(ctx context.Context, observed observation, configMap *corev1.ConfigMap) error {
 	f.recordedAt = f.clock.Now()
 	if observed.marked < observed.revision {
-		advanced, err := f.marker.advance(ctx, *observed)
+		advanced, err := f.marker.advance(ctx, observed)
 		if err != nil {
 			return err
 		}
-		*observed = advanced
+		f.seen = &advanced
+		observed = advanced
 	}
 	if err := f.ledger.write(ctx, configMap, record{identity: observed.identity, revision: observed.marked}); err != nil {
 		return err
@@ -293,17 +300,17 @@ func (f *Fence) record(ctx context.Context, observed *observation, configMap *co
 	return nil
 }
 
-// lose closes the fence on a storage that was served from. Its error is that of Run.
+// lose closes the fence on a storage that went away while the process ran. Its error is that of Run.
 func (f *Fence) lose(ctx context.Context, observed observation) error {
-	f.lost = &loss{
-		reason: fmt.Sprintf("the storage was lost while it was served from: it was %s at revision %d, it is %s at revision %d",
-			f.known.identity, f.known.revision, observed.identity, observed.revision),
-		held: &record{identity: f.known.identity, revision: f.known.marked},
-	}
-	if observed.identity == f.known.identity {
-		// The marker may have survived the rollback, and the next process would see nothing amiss. Of a storage that was replaced this must
-		// not be recorded: should the right one come back, its marker would be too old.
-		f.lost.held.revision = f.known.revision
+	f.lost = &loss{reason: fmt.Sprintf("the storage changed under the running server: it was %s at revision %d, it is %s at revision %d",
+		f.seen.identity, f.seen.revision, observed.identity, observed.revision)}
+	if f.admitted {
+		f.lost.held = &record{identity: f.seen.identity, revision: f.seen.marked}
+		if observed.identity == f.seen.identity {
+			// The marker may have survived the rollback, and the next process would see nothing amiss. Of a storage that was replaced this
+			// must not be recorded: should the right one come back, its marker would be too old.
+			f.lost.held.revision = f.seen.revision
+		}
 	}
 	return f.leave(ctx)
 }

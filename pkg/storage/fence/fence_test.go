@@ -272,8 +272,8 @@ func TestFirstStartRecordsTheStorage(t *testing.T) {
 	check(t, f)
 	expectOpen(t, f)
 	got := c.recorded()
-	if got.identity != f.known.identity || got.identity.uuid == "" || got.identity.clusterID == 0 {
-		t.Errorf("identity %s is recorded, want %s", got.identity, f.known.identity)
+	if got.identity != f.seen.identity || got.identity.uuid == "" || got.identity.clusterID == 0 {
+		t.Errorf("identity %s is recorded, want %s", got.identity, f.seen.identity)
 	}
 	if got.revision < 4 {
 		t.Errorf("revision %d is recorded, want one after the 3 writes", got.revision)
@@ -424,8 +424,8 @@ func TestAcceptedLossOpensWithoutRestart(t *testing.T) {
 			c.annotate(token)
 			check(t, f)
 			expectOpen(t, f)
-			if got := c.recorded(); got.identity == lost.identity || got.identity != f.known.identity {
-				t.Errorf("after the acceptance %s is recorded, want the new identity %s and not %s", got.identity, f.known.identity, lost.identity)
+			if got := c.recorded(); got.identity == lost.identity || got.identity != f.seen.identity {
+				t.Errorf("after the acceptance %s is recorded, want the new identity %s and not %s", got.identity, f.seen.identity, lost.identity)
 			}
 			if got, ok := c.configMap().Annotations[AcceptAnnotation]; ok {
 				t.Errorf("the annotation %q is still there", got)
@@ -535,8 +535,8 @@ func TestDeletedRecordIsWrittenAgain(t *testing.T) {
 	clock.Step(DefaultPeriod)
 	check(t, f)
 	expectOpen(t, f)
-	if got := c.recorded().identity; got != f.known.identity {
-		t.Errorf("%s is recorded, want %s", got, f.known.identity)
+	if got := c.recorded().identity; got != f.seen.identity {
+		t.Errorf("%s is recorded, want %s", got, f.seen.identity)
 	}
 }
 
@@ -673,7 +673,7 @@ func TestReplacedStorageEndsRun(t *testing.T) {
 	if err := awaitEnd(t, done); err == nil {
 		t.Error("Run() = nil, want the loss")
 	}
-	expectClosed(t, f, "was lost while it was served from")
+	expectClosed(t, f, "changed under the running server")
 	if got := c.recorded().identity; got != recorded.identity {
 		t.Errorf("%s is recorded, want the lost %s", got, recorded.identity)
 	}
@@ -713,12 +713,32 @@ func TestLostStorageIsNotServedFromAgainByTheSameProcess(t *testing.T) {
 	check(t, f)
 	restore()
 	check(t, f)
-	expectClosed(t, f, "was lost while it was served from")
+	expectClosed(t, f, "changed under the running server")
 
 	c.unreachable.Store(false)
 	if err := f.check(t.Context()); err == nil {
 		t.Error("the process goes on, want an error")
 	}
+	next, _ := newFence(t, s, c)
+	check(t, next)
+	expectOpen(t, next)
+}
+
+// The watch caches of the process have listed the wrong storage.
+func TestStoragePutBackBehindAClosedFenceEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	s, c := startStorage(t), newMainCluster(t)
+	served(t, s, c)
+	restore := s.backUp()
+	s.wipe()
+	f, _ := newFence(t, s, c)
+	check(t, f)
+	expectClosed(t, f, "but the recorded one is")
+	restore()
+	if err := f.check(t.Context()); err == nil {
+		t.Error("the process goes on, want an error")
+	}
+	expectClosed(t, f, "changed under the running server")
 	next, _ := newFence(t, s, c)
 	check(t, next)
 	expectOpen(t, next)

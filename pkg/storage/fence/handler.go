@@ -32,9 +32,10 @@ func (f *Fence) Check(*http.Request) error {
 	return nil
 }
 
-// WithFence answers requests for API groups, their discovery included, with 503 while the fence is closed: the garbage collector takes
-// that as "ask again", but a 404 as "delete the dependents". All other paths (health, metrics, version, OpenAPI) are served as ever.
-// It needs the RequestInfo in the context, and belongs behind authentication and authorization because the answer describes the storage.
+// WithFence answers requests for API groups, their discovery included, with 503 while the fence is closed: the garbage collector
+// takes that as "ask again", but a 404 as "delete the dependents". All other paths (health, metrics, version, OpenAPI) are served as
+// ever. It needs the RequestInfo in the context, and belongs behind authentication and authorization because the answer describes the
+// storage. A request that is under way when the fence closes is not held back.
 func (f *Fence) WithFence(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
