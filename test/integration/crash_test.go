@@ -51,8 +51,8 @@ const (
 func crashLoop(t *testing.T, random *rand.Rand, programs []string) {
 	namespace := newNamespace(t)
 	pods := watchPods(t, namespace)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+	// Workers end between two operations: one that is abandoned half-way could still take effect during the checks.
+	stop := make(chan struct{})
 	var operations atomic.Int64
 	workers := make([]*crashWorker, crashWorkers)
 	var working sync.WaitGroup
@@ -60,7 +60,7 @@ func crashLoop(t *testing.T, random *rand.Rand, programs []string) {
 		workers[i] = &crashWorker{
 			namespace: namespace, prefix: fmt.Sprintf("box-%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)), done: &operations,
 		}
-		working.Go(func() { workers[i].work(ctx) })
+		working.Go(func() { workers[i].work(t.Context(), stop) })
 	}
 	for range crashRounds {
 		target := operations.Load() + 1 + random.Int64N(operationsPerRound)
@@ -81,7 +81,7 @@ func crashLoop(t *testing.T, random *rand.Rand, programs []string) {
 			}
 		}
 	}
-	stop()
+	close(stop)
 	working.Wait()
 	for _, worker := range workers {
 		worker.check(t)
@@ -107,8 +107,15 @@ type acknowledged struct {
 }
 
 // work does one operation after the other. A failed one is not repeated: what the server did with it is left open.
-func (w *crashWorker) work(ctx context.Context) {
-	for next := 0; ctx.Err() == nil; {
+func (w *crashWorker) work(ctx context.Context, stop <-chan struct{}) {
+	for next := 0; ; {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		default:
+		}
 		if len(w.sandboxes) == 0 || w.random.IntN(4) == 0 {
 			w.create(ctx, fmt.Sprintf("%s-%d", w.prefix, next))
 			next++

@@ -4,20 +4,15 @@
 package integration
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
@@ -41,6 +36,38 @@ func children() []child {
 			return env.kube.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 		}},
 	}
+}
+
+// neverWas is the name of an owner that does not exist.
+const neverWas = "never-was"
+
+// ownedByNobody returns the metadata of an object that the garbage collector deletes as soon as it has seen it.
+func ownedByNobody(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Sandbox", Name: neverWas, UID: "00000000-0000-0000-0000-000000000000",
+	}}}
+}
+
+// awaitGarbageCollector waits until the garbage collector has seen the children that exist. It orphans what it has seen and no more,
+// and it sees objects of one kind in the order in which they were made: once it has deleted a later one, it knows the earlier ones.
+func awaitGarbageCollector(t *testing.T, namespace string) {
+	t.Helper()
+	const name = "seen"
+	core := env.kube.CoreV1()
+	template := framework.NewSandbox(name, framework.WithVolume(name)).Spec
+	_, podErr := core.Pods(namespace).Create(t.Context(), &corev1.Pod{ObjectMeta: ownedByNobody(name), Spec: framework.PodSpec(framework.Image)}, metav1.CreateOptions{})
+	_, serviceErr := core.Services(namespace).Create(t.Context(), &corev1.Service{
+		ObjectMeta: ownedByNobody(name), Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
+	}, metav1.CreateOptions{})
+	_, claimErr := core.PersistentVolumeClaims(namespace).Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: ownedByNobody(name), Spec: template.VolumeClaimTemplates[0].Spec,
+	}, metav1.CreateOptions{})
+	if err := errors.Join(podErr, serviceErr, claimErr); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, "Pod", core.Pods(namespace).Get, name)
+	awaitGone(t, "Service", core.Services(namespace).Get, name)
+	awaitGone(t, "PersistentVolumeClaim", core.PersistentVolumeClaims(namespace).Get, name)
 }
 
 func TestDeleteRemovesChildren(t *testing.T) {
@@ -78,6 +105,7 @@ func TestDeleteOrphansChildren(t *testing.T) {
 		}
 		before[child.kind] = object
 	}
+	awaitGarbageCollector(t, namespace)
 	mustKubectl(t, namespace, "", "delete", "sandbox", "box", "--cascade=orphan")
 	for _, child := range children() {
 		object, err := child.get(t.Context(), namespace, child.name)
@@ -138,7 +166,6 @@ func TestOutageDeletesNothing(t *testing.T) {
 		before[child.kind] = object
 	}
 	const orphan = "orphan"
-	owner := metav1.OwnerReference{APIVersion: "agents.x-k8s.io/v1beta1", Kind: "Sandbox", Name: "never-was", UID: "00000000-0000-0000-0000-000000000000"}
 	configMaps := env.kube.CoreV1().ConfigMaps(namespace)
 
 	if err := env.killProgram(t.Context(), sandboxAPIServer); err != nil {
@@ -153,12 +180,12 @@ func TestOutageDeletesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: orphan, OwnerReferences: []metav1.OwnerReference{owner}}}, metav1.CreateOptions{}); err != nil {
+	if _, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: ownedByNobody(orphan)}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	const attempts = 3
 	eventually(t, "the garbage collector looks for an owner during the outage", func(context.Context) error {
-		codes, err := ownerLookups(namespace, owner.Name)
+		codes, err := ownerLookups(namespace, neverWas)
 		if err != nil {
 			return err
 		}
@@ -217,21 +244,15 @@ func lookUntil(ctx context.Context, namespace, name string, stop <-chan struct{}
 
 // ownerLookups counts the answers that the garbage collector got when it asked for a Sandbox, by HTTP code.
 func ownerLookups(namespace, name string) (map[int32]int, error) {
-	data, err := os.ReadFile(env.auditLog())
+	events, err := auditEvents(namespace)
 	if err != nil {
 		return nil, err
 	}
 	codes := map[int32]int{}
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		var event auditv1.Event
-		if !bytes.Contains(lines.Bytes(), []byte(namespace)) || json.Unmarshal(lines.Bytes(), &event) != nil {
-			continue // Another namespace, or a line that is being written.
+	for _, event := range events {
+		if event.ObjectRef.Resource == "sandboxes" && event.ObjectRef.Name == name && strings.HasSuffix(event.User.Username, ":generic-garbage-collector") {
+			codes[event.ResponseStatus.Code]++
 		}
-		if event.ObjectRef == nil || event.ObjectRef.Resource != "sandboxes" || event.ObjectRef.Name != name || event.ObjectRef.Namespace != namespace ||
-			!strings.Contains(event.User.Username, "generic-garbage-collector") || event.ResponseStatus == nil {
-			continue
-		}
-		codes[event.ResponseStatus.Code]++
 	}
 	return codes, nil
 }

@@ -6,6 +6,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/typed/agents/v1beta1"
@@ -80,13 +82,42 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-// describe logs what is in a namespace.
+// describe logs what is in a namespace and who wrote what there.
 func describe(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	for _, args := range [][]string{{"get", "sandboxes", "-o", "yaml"}, {"get", "pods,services,persistentvolumeclaims,events"}} {
 		result := runKubectl(ctx, t, namespace, "", args...)
 		t.Logf("kubectl %s\n%s%s", strings.Join(args, " "), result.stdout, result.stderr)
 	}
+	events, err := auditEvents(namespace)
+	if err != nil {
+		t.Log(err)
+	}
+	for _, event := range events {
+		if !slices.Contains([]string{"get", "list", "watch"}, event.Verb) {
+			t.Logf("%s %s %s: %s %s %s %s: %d", event.StageTimestamp.Format(time.RFC3339Nano), event.User.Username, event.UserAgent, event.Verb,
+				event.ObjectRef.Resource, event.ObjectRef.Name, event.ObjectRef.Subresource, event.ResponseStatus.Code)
+		}
+	}
+}
+
+// auditEvents returns what kube-apiserver recorded of the requests about objects in a namespace that it has answered.
+func auditEvents(namespace string) ([]auditv1.Event, error) {
+	data, err := os.ReadFile(env.auditLog())
+	if err != nil {
+		return nil, err
+	}
+	var events []auditv1.Event
+	for line := range bytes.Lines(data) {
+		var event auditv1.Event
+		if !bytes.Contains(line, []byte(namespace)) || json.Unmarshal(line, &event) != nil {
+			continue // Another namespace, or a line that is being written.
+		}
+		if event.ObjectRef != nil && event.ObjectRef.Namespace == namespace && event.ResponseStatus != nil {
+			events = append(events, event)
+		}
+	}
+	return events, nil
 }
 
 func sandboxes(namespace string) agentsv1beta1.SandboxInterface {
