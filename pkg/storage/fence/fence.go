@@ -83,7 +83,7 @@ type Fence struct {
 	lost *loss
 }
 
-// loss is the end of a storage that was seen.
+// loss is the end of a storage for the process that saw it.
 type loss struct {
 	reason string
 	// held is the least that must be recorded of the storage, nil if nothing.
@@ -157,7 +157,7 @@ func (f *Fence) check(ctx context.Context) error {
 		f.close(ctx, fmt.Sprintf("the storage cannot be verified: %v", err))
 		return nil
 	case f.seen != nil && !observed.continues(*f.seen):
-		return f.lose(ctx, observed)
+		return f.lose(ctx, f.lossTo(observed))
 	}
 	f.seen = &observed
 	if !f.admitted {
@@ -185,7 +185,7 @@ func (f *Fence) finish(ctx context.Context) error {
 		return nil
 	}
 	if !observed.continues(*f.seen) {
-		return f.lose(ctx, observed)
+		return f.lose(ctx, f.lossTo(observed))
 	}
 	return f.keepRecord(ctx, observed)
 }
@@ -244,8 +244,7 @@ func (f *Fence) keepRecord(ctx context.Context, observed observation) error {
 		case v == intact:
 			f.recorded = recorded.revision
 		default:
-			f.lost = &loss{reason: fmt.Sprintf("the storage %s is no longer the recorded one, which is %s", observed.token(), recorded)}
-			return f.leave(ctx)
+			return f.lose(ctx, loss{reason: fmt.Sprintf("the storage %s is no longer the recorded one, which is %s", observed.token(), recorded)})
 		}
 	}
 	if err != nil {
@@ -300,24 +299,31 @@ func (f *Fence) record(ctx context.Context, observed observation, configMap *cor
 	return nil
 }
 
-// lose closes the fence on a storage that went away while the process ran. Its error is that of Run.
-func (f *Fence) lose(ctx context.Context, observed observation) error {
-	f.lost = &loss{reason: fmt.Sprintf("the storage changed under the running server: it was %s at revision %d, it is %s at revision %d",
+// lossTo returns the loss of the storage that was seen to the one that is observed now.
+func (f *Fence) lossTo(observed observation) loss {
+	l := loss{reason: fmt.Sprintf("the storage changed under the running server: it was %s at revision %d, it is %s at revision %d",
 		f.seen.identity, f.seen.revision, observed.identity, observed.revision)}
-	if f.admitted {
-		f.lost.held = &record{identity: f.seen.identity, revision: f.seen.marked}
-		if observed.identity == f.seen.identity {
-			// The marker may have survived the rollback, and the next process would see nothing amiss. Of a storage that was replaced this
-			// must not be recorded: should the right one come back, its marker would be too old.
-			f.lost.held.revision = f.seen.revision
-		}
+	if !f.admitted {
+		return l
 	}
+	l.held = &record{identity: f.seen.identity, revision: f.seen.marked}
+	if observed.identity == f.seen.identity {
+		// The marker may have survived the rollback, and the next process would see nothing amiss. Of a storage that was replaced this must
+		// not be recorded: should the right one come back, its marker would be too old.
+		l.held.revision = f.seen.revision
+	}
+	return l
+}
+
+// lose closes the fence for the rest of the process. Its error is that of Run.
+func (f *Fence) lose(ctx context.Context, l loss) error {
+	f.lost = &l
+	f.close(ctx, l.reason)
 	return f.leave(ctx)
 }
 
 // leave returns the error that ends the process, once the record holds what the process knows. Until then it returns nil.
 func (f *Fence) leave(ctx context.Context) error {
-	f.close(ctx, f.lost.reason)
 	if f.lost.held == nil {
 		return errors.New(f.lost.reason)
 	}
