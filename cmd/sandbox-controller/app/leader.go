@@ -32,11 +32,7 @@ var errLeaseLost = errors.New("the leader election lease was lost")
 
 // runAsLeader waits for the lease, calls run, and keeps the lease until run has returned. It returns nil if ctx has ended by then,
 // after it has released the lease, and errLeaseLost if the lease could not be kept.
-func runAsLeader(ctx context.Context, config *rest.Config, namespace string, health *leaderelection.HealthzAdaptor, run func(context.Context)) error {
-	lock, err := newLock(config, namespace)
-	if err != nil {
-		return err
-	}
+func runAsLeader(ctx context.Context, lock resourcelock.Interface, health *leaderelection.HealthzAdaptor, run func(context.Context)) error {
 	// The lease outlives ctx until run has returned, so that no other replica starts while workers still finish.
 	leaseCtx, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
@@ -73,7 +69,7 @@ func runAsLeader(ctx context.Context, config *rest.Config, namespace string, hea
 		}
 		release()
 	})
-	klog.FromContext(ctx).Info("Waiting for the lease", "lease", klog.KRef(namespace, leaseName))
+	klog.FromContext(ctx).Info("Waiting for the lease", "lease", lock.Describe())
 	elector.Run(leaseCtx)
 	if ctx.Err() == nil {
 		return errLeaseLost

@@ -111,7 +111,11 @@ func run(ctx context.Context, o *options.Options) error {
 		lead(ctx)
 		return nil
 	}
-	return runAsLeader(ctx, kubeConfig, o.LeaderElectionNamespace, leaseHealth, lead)
+	lock, err := newLock(kubeConfig, o.LeaderElectionNamespace)
+	if err != nil {
+		return err
+	}
+	return runAsLeader(ctx, lock, leaseHealth, lead)
 }
 
 func controllerConfig(kubeConfig, sandboxConfig *rest.Config, o *options.Options) (sandbox.Config, events.EventBroadcaster, error) {

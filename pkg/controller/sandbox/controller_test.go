@@ -124,3 +124,27 @@ func TestChildTakenAwayConcernsTheSandboxThatLostIt(t *testing.T) {
 		t.Errorf("queued are %v", got)
 	}
 }
+
+func TestListIsRepeatedUntilTheServerIsBack(t *testing.T) {
+	answers := []error{unavailable(), apiNotServed(), unavailable(), nil}
+	asked := 0
+	got, err := listWhenAvailable(t.Context(), time.Millisecond, func(context.Context) (string, error) {
+		asked++
+		return "list", answers[asked-1]
+	})
+	if err != nil || got != "list" || asked != len(answers) {
+		t.Errorf("after %d answers: %q, %v", asked, got, err)
+	}
+}
+
+func TestListEndsWithItsContextAndWithOtherErrors(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := listWhenAvailable(ended, time.Hour, func(context.Context) (int, error) { return 0, unavailable() }); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("error is %v", err)
+	}
+	forbidden := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "", nil)
+	if _, err := listWhenAvailable(t.Context(), time.Hour, func(context.Context) (int, error) { return 0, forbidden }); !apierrors.IsForbidden(err) {
+		t.Errorf("error is %v", err)
+	}
+}
