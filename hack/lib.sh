@@ -13,12 +13,15 @@ export SANDBOX_STARTED=${SANDBOX_STARTED:-${EPOCHREALTIME/,/.}}
 export OUTPUT BIN TOOLS
 export GOTOOLCHAIN=local
 
-# step TEXT: one line of progress, in the form that localcluster uses.
-step() {
+# elapsed: the seconds on that clock.
+elapsed() {
   local now=${EPOCHREALTIME/,/.} tenths
   tenths=$(((${now/./} - ${SANDBOX_STARTED/./}) / 100000))
-  printf '[%6s] %s\n' "$((tenths / 10)).$((tenths % 10))s" "$*" >&2
+  printf '%d.%d' "$((tenths / 10))" "$((tenths % 10))"
 }
+
+# step TEXT: one line of progress, in the form that localcluster uses.
+step() { printf '[%7s] %s\n' "$(elapsed)s" "$*" >&2; }
 
 die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -57,6 +57,4 @@ expect "${GREETING}"
 run kubectl -n "${NAMESPACE}" delete sandbox "${SANDBOX}"
 trap - EXIT
 clean_up
-printf '\n'
-printf "all as it should be; total time "
-step "done"
+printf '\nAll was as it should be. Total time: %s s\n' "$(elapsed)"

@@ -1,0 +1,227 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
+)
+
+// Deployments of the product. The container of a Pod has the name of its Deployment.
+const (
+	apiServer  = "sandbox-apiserver"
+	controller = "agent-sandbox-controller"
+)
+
+// TestKill ends the product with SIGKILL while Sandboxes are created, suspended and resumed. Whatever was acknowledged stays, and
+// everything becomes as it was asked to be, with never more than one Pod to a Sandbox.
+func TestKill(t *testing.T) {
+	for name, programs := range map[string][]string{
+		"APIServer":  {apiServer},
+		"Controller": {controller},
+		"Both":       {apiServer, controller},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sh := newShell(t)
+			awake, asleep := []string{"awake-0", "awake-1"}, []string{"asleep-0", "asleep-1"}
+			for i := range awake {
+				sh.apply(t, framework.NewSandbox(awake[i], framework.WithVolume("home")), framework.NewSandbox(asleep[i], framework.Suspended))
+			}
+			uids := map[string]types.UID{}
+			for i := range awake {
+				sh.await(t, "Ready", awake[i])
+				sh.await(t, "Suspended", asleep[i])
+				uids[awake[i]], uids[asleep[i]] = sh.get(t, awake[i]).UID, sh.get(t, asleep[i]).UID
+			}
+			pods := watchPods(t, sh.namespace)
+			var victims []int
+			for _, program := range programs {
+				victims = append(victims, processOf(t, program))
+				// A new Pod starts without the delay that a container has after a crash, so that crashes do not add up.
+				t.Cleanup(func() { restart(t, program) })
+			}
+
+			var calls sync.WaitGroup
+			errs := make(chan error, 6)
+			call := func(do func(ctx context.Context) error) {
+				calls.Go(func() { errs <- insist(t.Context(), do) })
+			}
+			created := []string{"new-0", "new-1"}
+			for i := range awake {
+				call(func(ctx context.Context) error {
+					_, err := sh.sandboxes().Create(ctx, framework.NewSandbox(created[i]), metav1.CreateOptions{})
+					if apierrors.IsAlreadyExists(err) {
+						// An earlier attempt, whose answer was lost.
+						return nil
+					}
+					return err
+				})
+				call(func(ctx context.Context) error {
+					_, err := sh.sandboxes().Suspend(ctx, awake[i], &v1beta1.SandboxSuspend{}, metav1.CreateOptions{})
+					return err
+				})
+				call(func(ctx context.Context) error {
+					_, err := sh.sandboxes().Resume(ctx, asleep[i], &v1beta1.SandboxResume{}, metav1.CreateOptions{})
+					return err
+				})
+			}
+			for _, pid := range victims {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Errorf("killing process %d: %v", pid, err)
+				}
+			}
+			calls.Wait()
+			close(errs)
+			for err := range errs {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+
+			for i := range awake {
+				sh.await(t, "Suspended", awake[i])
+				sh.await(t, "Ready", asleep[i])
+				sh.await(t, "Ready", created[i])
+			}
+			for name, uid := range uids {
+				if got := sh.get(t, name).UID; got != uid {
+					t.Errorf("sandbox %s has UID %s, had %s", name, got, uid)
+				}
+			}
+			pods.check(t)
+		})
+	}
+}
+
+// insist repeats a call until the server has answered it with success.
+func insist(ctx context.Context, call func(ctx context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, func(ctx context.Context) (bool, error) {
+		last = call(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// system returns the prompt of an administrator in the namespace of the product.
+func system() shell { return shell{systemNamespace, env.kubeconfig} }
+
+// processOf returns the process in the container of a Deployment of the product.
+func processOf(t *testing.T, deployment string) int {
+	t.Helper()
+	pod := strings.TrimSpace(system().kubectl(t, "get", "pods", "-l", "app.kubernetes.io/name="+deployment, "-o", "jsonpath={.items[0].metadata.name}"))
+	out, err := exec.CommandContext(t.Context(), filepath.Join(env.binDir, "localcluster"), "container-pid",
+		"--namespace", systemNamespace, "--pod", pod, "--container", deployment).Output()
+	if err != nil {
+		t.Fatalf("finding the process of %s: %v", pod, err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// restart replaces the Pod of a Deployment of the product and waits until the API is served again.
+func restart(t *testing.T, deployment string) {
+	t.Helper()
+	system().kubectl(t, "delete", "pods", "-l", "app.kubernetes.io/name="+deployment)
+	system().kubectl(t, "rollout", "status", "deployment/"+deployment, "--timeout="+patience.String())
+	system().kubectl(t, "wait", "--for=condition=Available", "apiservice/v1beta1.agents.x-k8s.io", "--timeout="+patience.String())
+}
+
+// podWatch counts the Pods of each Sandbox at every moment.
+type podWatch struct {
+	watcher     watch.Interface
+	stop, ended chan struct{}
+	// errs belongs to the watching goroutine until ended is closed.
+	errs []error
+}
+
+// watchPods begins to watch the Pods of a namespace.
+func watchPods(t *testing.T, namespace string) *podWatch {
+	t.Helper()
+	watcher, err := env.kube.CoreV1().Pods(namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &podWatch{watcher: watcher, stop: make(chan struct{}), ended: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+func (w *podWatch) run() {
+	defer close(w.ended)
+	defer w.watcher.Stop()
+	live := map[types.UID]map[types.UID]bool{}
+	for {
+		select {
+		case <-w.stop:
+			return
+		case event, ok := <-w.watcher.ResultChan():
+			if !ok {
+				w.errs = append(w.errs, errors.New("the watch of pods ended before the test"))
+				return
+			}
+			if err := count(live, event); err != nil {
+				w.errs = append(w.errs, err)
+			}
+		}
+	}
+}
+
+// count brings the live Pods, by Sandbox, up to date. It returns an error if there are too many.
+func count(live map[types.UID]map[types.UID]bool, event watch.Event) error {
+	pod, ok := event.Object.(*corev1.Pod)
+	if !ok {
+		return fmt.Errorf("watching pods: %s %v", event.Type, event.Object)
+	}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return fmt.Errorf("pod %s has no controller", pod.Name)
+	}
+	if live[owner.UID] == nil {
+		live[owner.UID] = map[types.UID]bool{}
+	}
+	if event.Type == watch.Deleted {
+		delete(live[owner.UID], pod.UID)
+		return nil
+	}
+	live[owner.UID][pod.UID] = true
+	if n := len(live[owner.UID]); n > 1 {
+		return fmt.Errorf("sandbox %s has %d pods at once", owner.Name, n)
+	}
+	return nil
+}
+
+// check ends the watch and reports what it saw.
+func (w *podWatch) check(t *testing.T) {
+	t.Helper()
+	close(w.stop)
+	<-w.ended
+	for _, err := range w.errs {
+		t.Error(err)
+	}
+}
