@@ -8,8 +8,8 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# sources PATTERN...: tracked and new files, less those that a tool writes.
-sources() { git ls-files --cached --others --exclude-standard -- "$@" | grep -vE '(^|/)(zz_generated|generated\.)|^pkg/generated/'; }
+# sources PATTERN...: tracked and new files, less those that a tool writes and those that tests read.
+sources() { git ls-files --cached --others --exclude-standard -- "$@" | grep -vE '(^|/)(zz_generated|generated\.)|^pkg/generated/|/testdata/'; }
 
 # headers: files without the two lines that say whose they are.
 headers() {
