@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
@@ -216,7 +217,7 @@ func TestResourceQuota(t *testing.T) {
 	const counted = corev1.ResourceName("count/sandboxes.agents.x-k8s.io")
 	quotas := env.kube.CoreV1().ResourceQuotas(namespace)
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "one"},
+		ObjectMeta: metav1.ObjectMeta{Name: "quota"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: resource.MustParse("1")}},
 	}
 	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
@@ -225,7 +226,7 @@ func TestResourceQuota(t *testing.T) {
 	awaitUsed := func(want string) {
 		t.Helper()
 		eventually(t, "use of the quota", func(ctx context.Context) error {
-			quota, err := quotas.Get(ctx, "one", metav1.GetOptions{})
+			quota, err := quotas.Get(ctx, "quota", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -239,8 +240,14 @@ func TestResourceQuota(t *testing.T) {
 	create(t, namespace, framework.NewSandbox("first", framework.Suspended))
 	awaitUsed("1")
 	_, err := sandboxes(namespace).Create(t.Context(), framework.NewSandbox("second", framework.Suspended), metav1.CreateOptions{})
-	checkStatusError(t, err, 403, "exceeded quota: one")
+	checkStatusError(t, err, 403, "exceeded quota: quota")
 	if err := sandboxes(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, "Sandbox", sandboxes(namespace).Get, "first")
+	// kube-controller-manager may have missed the deletion, if the server was restarted shortly before, and would count again within
+	// five minutes. A change of the quota makes it count now.
+	if _, err := quotas.Patch(t.Context(), "quota", types.MergePatchType, []byte(`{"spec":{"hard":{"`+string(counted)+`":"2"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	awaitUsed("0")

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
@@ -199,7 +201,15 @@ type podWatch struct {
 // watchPods begins to watch the Pods of an empty namespace.
 func watchPods(t *testing.T, namespace string) *podWatch {
 	t.Helper()
-	watcher, err := env.kube.CoreV1().Pods(namespace).Watch(t.Context(), metav1.ListOptions{})
+	pods := env.kube.CoreV1().Pods(namespace)
+	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// kube-apiserver may end a watch at any time; this one then goes on where it was.
+	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: pods.Watch,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
