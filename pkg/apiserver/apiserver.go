@@ -8,6 +8,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -54,6 +55,7 @@ func NewConfig(serialization Serialization, extra ExtraConfig) *Config {
 // New returns a server that is ready to be run. It fails if storage or kube-apiserver cannot be configured; it does not need to reach
 // either.
 func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
+	c.waitForFrontProxy()
 	completed := c.GenericConfig.Complete()
 	server, err := completed.New("sandbox-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -75,6 +77,16 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 		defer cancel()
 		return streams.Shutdown(ctx)
 	})
+}
+
+// waitForFrontProxy keeps the server from being ready, and from answering for our APIs, before it can tell who asks.
+func (c *Config) waitForFrontProxy() {
+	check := frontProxyCheck{c.GenericConfig.Authentication.RequestHeaderConfig}
+	c.GenericConfig.AddReadyzChecks(check)
+	chain := c.GenericConfig.BuildHandlerChainFunc
+	c.GenericConfig.BuildHandlerChainFunc = func(apiHandler http.Handler, config *genericapiserver.Config) http.Handler {
+		return check.protect(chain(apiHandler, config), config.Serializer)
+	}
 }
 
 func (c *Config) agentsGroup(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (*genericapiserver.APIGroupInfo, error) {

@@ -96,7 +96,7 @@ func run(ctx context.Context, o *options.Options) error {
 func serve(ctx context.Context, o *options.Options) error {
 	serialization := apiserver.NewSerialization()
 	config := apiserver.NewConfig(serialization, o.Extra)
-	certificates, err := o.ApplyTo(ctx, config.GenericConfig, serialization)
+	companions, err := o.ApplyTo(ctx, config.GenericConfig, serialization)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func serve(ctx context.Context, o *options.Options) error {
 	if err != nil {
 		return err
 	}
-	if certificates != nil {
+	if certificates := companions.Certificates; certificates != nil {
 		if err := server.AddPostStartHook("keep-serving-certificate", func(hook genericapiserver.PostStartHookContext) error {
 			go certificates.Run(hook)
 			return nil
@@ -112,5 +112,29 @@ func serve(ctx context.Context, o *options.Options) error {
 			return err
 		}
 	}
-	return server.PrepareRun().RunWithContext(ctx)
+	if companions.Fence == nil {
+		return server.PrepareRun().RunWithContext(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopFence := runFence(ctx, companions.Fence, cancel)
+	return errors.Join(server.PrepareRun().RunWithContext(ctx), stopFence())
+}
+
+// runFence runs the fence until the returned function is called, which returns its error. If it ends before, it cancels the server: the
+// storage is not the one that the watch caches were filled from.
+func runFence(ctx context.Context, run func(context.Context) error, cancel context.CancelCauseFunc) (stop func() error) {
+	fenceCtx, stopFence := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() {
+		err := run(fenceCtx)
+		if err != nil {
+			cancel(err)
+		}
+		ended <- err
+	}()
+	return func() error {
+		stopFence()
+		return <-ended
+	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/servingcert"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/embedded"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/factory"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/fence"
 )
 
 // Options are the settings of the server.
@@ -39,7 +40,10 @@ type Options struct {
 	ComponentGlobals compatibility.ComponentGlobalsRegistry
 	// EmbeddedEtcd applies if no etcd servers are named.
 	EmbeddedEtcd embedded.Config
+	// Namespace is that of the server's own objects. Empty means that of the Pod.
+	Namespace    string
 	ServingCert  ServingCertOptions
+	StorageFence StorageFenceOptions
 	Extra        sandboxapiserver.ExtraConfig
 }
 
@@ -72,6 +76,7 @@ func New() *Options {
 		ComponentGlobals: globals,
 		EmbeddedEtcd:     embedded.Config{DataDir: "/var/lib/sandbox-apiserver/etcd", QuotaBackendBytes: 8 << 30},
 		ServingCert:      ServingCertOptions{ServiceName: "sandbox-apiserver"},
+		StorageFence:     StorageFenceOptions{Enabled: true, ConfigMapName: fence.ConfigMapName},
 		Extra:            sandboxapiserver.ExtraConfig{StreamDrain: 30 * time.Second},
 	}
 }
@@ -91,7 +96,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.Traces.AddFlags(sets.FlagSet("traces"))
 	o.ServerRun.AddUniversalFlags(sets.FlagSet("generic"))
 	logsapi.AddFlags(o.Logs, sets.FlagSet("logs"))
+	sets.FlagSet("kube-apiserver").StringVar(&o.Namespace, "namespace", o.Namespace,
+		"Namespace in which the server keeps objects of its own. Empty means that of the Pod.")
 	o.ServingCert.AddFlags(sets.FlagSet("serving certificate"))
+	o.StorageFence.AddFlags(sets.FlagSet("storage fence"))
 
 	etcd := sets.FlagSet("embedded etcd")
 	etcd.StringVar(&o.EmbeddedEtcd.DataDir, "etcd-data-dir", o.EmbeddedEtcd.DataDir,
@@ -141,6 +149,9 @@ func (o *Options) Validate() error {
 	} {
 		errs = append(errs, part.Validate()...)
 	}
+	if o.StorageFence.Enabled && o.StorageFence.ConfigMapName == "" {
+		errs = append(errs, errors.New("--storage-fence needs --storage-fence-configmap"))
+	}
 	if o.Extra.MaxStreams < 0 {
 		errs = append(errs, fmt.Errorf("--max-streams %d must not be negative", o.Extra.MaxStreams))
 	}
@@ -150,8 +161,16 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ApplyTo fills the configuration. It returns the keeper of the serving certificate if that is ours to keep, else nil.
-func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.RecommendedConfig, serialization sandboxapiserver.Serialization) (*servingcert.Manager, error) {
+// Companions are what must run beside the server. Each may be nil.
+type Companions struct {
+	// Certificates is the keeper of the serving certificate, if that is ours to keep.
+	Certificates *servingcert.Manager
+	// Fence fences off a storage that lost data: see fence.Fence.Run.
+	Fence func(context.Context) error
+}
+
+// ApplyTo fills the configuration. It returns what must run beside the server.
+func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.RecommendedConfig, serialization sandboxapiserver.Serialization) (*Companions, error) {
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, err
 	}
@@ -165,11 +184,22 @@ func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.Recommen
 	if err := recommended.ApplyTo(config); err != nil {
 		return nil, err
 	}
+	companions := &Companions{Certificates: certificates}
+	if o.StorageFence.Enabled {
+		namespace, err := ownNamespace(o.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		companions.Fence, err = o.StorageFence.ApplyTo(config, o.Recommended.Etcd.StorageConfig.Transport, namespace)
+		if err != nil {
+			return nil, err
+		}
+	}
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	etcd := *o.Recommended.Etcd
 	etcd.StorageConfig = storage
-	return certificates, etcd.ApplyWithStorageFactoryTo(
+	return companions, etcd.ApplyWithStorageFactoryTo(
 		factory.New(storage, etcd.DefaultStorageMediaType, serialization.Scheme, serialization.Codecs), &config.Config)
 }
 
@@ -181,7 +211,11 @@ func (o *Options) applyServingCert(ctx context.Context) (*servingcert.Manager, e
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := o.ServingCert.NewManager(ctx, client)
+	namespace, err := ownNamespace(o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := o.ServingCert.NewManager(ctx, client, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,6 @@ package options
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,25 +19,19 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/servingcert"
 )
 
-// namespaceFile is where a Pod finds the namespace of its ServiceAccount.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
 // ServingCertOptions say whether the server keeps its own serving certificate, and where.
 type ServingCertOptions struct {
 	SecretName  string
 	ServiceName string
-	Namespace   string
 }
 
 // AddFlags adds the flags.
 func (o *ServingCertOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.SecretName, "serving-cert-secret", o.SecretName,
-		"Secret in which the server keeps a serving certificate that it issues and renews itself, together with the caBundle of its "+
+		"Secret in --namespace in which the server keeps a serving certificate that it issues and renews itself, together with the caBundle of its "+
 			"APIServices. Empty means that the certificate comes from --tls-cert-file.")
 	fs.StringVar(&o.ServiceName, "serving-cert-service", o.ServiceName,
-		"Service that the certificate in --serving-cert-secret is for.")
-	fs.StringVar(&o.Namespace, "serving-cert-namespace", o.Namespace,
-		"Namespace of --serving-cert-secret and --serving-cert-service. Empty means that of the Pod.")
+		"Service in --namespace that the certificate in --serving-cert-secret is for.")
 }
 
 // Enabled reports whether the server keeps its own certificate.
@@ -62,15 +53,7 @@ func (o *ServingCertOptions) Validate(file genericoptions.CertKey) []error {
 }
 
 // NewManager returns the keeper of the certificate. It fails if the Secret can be neither read nor made.
-func (o *ServingCertOptions) NewManager(ctx context.Context, config *rest.Config) (*servingcert.Manager, error) {
-	namespace := o.Namespace
-	if namespace == "" {
-		content, err := os.ReadFile(namespaceFile)
-		if err != nil {
-			return nil, fmt.Errorf("outside a Pod --serving-cert-secret needs --serving-cert-namespace: %w", err)
-		}
-		namespace = strings.TrimSpace(string(content))
-	}
+func (o *ServingCertOptions) NewManager(ctx context.Context, config *rest.Config, namespace string) (*servingcert.Manager, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

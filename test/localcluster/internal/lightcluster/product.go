@@ -57,6 +57,7 @@ var products = map[string]product{
 				"--tls-cert-file=" + filepath.Join(c.dir, "pki", sandboxAPIServer+".crt"),
 				"--tls-private-key-file=" + filepath.Join(c.dir, "pki", sandboxAPIServer+".key"),
 				"--etcd-data-dir=" + filepath.Join(c.dir, sandboxEtcd),
+				"--namespace=" + sandboxNamespace,
 			}
 		},
 		prepare: registerAPIService,
