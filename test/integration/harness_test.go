@@ -42,8 +42,14 @@ const (
 // eventually waits until check returns nil, and fails the test with its last error if it never does.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
+	eventuallyWithin(t, patience, what, check)
+}
+
+// eventuallyWithin is eventually for what may take longer.
+func eventuallyWithin(t *testing.T, timeout time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		// That time was up during the check says less than the answer before.
 		if err == nil || ctx.Err() == nil {
@@ -52,7 +58,7 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 		return err == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not within %v: %v", what, patience, last)
+		t.Fatalf("%s: not within %v: %v", what, timeout, last)
 	}
 }
 
