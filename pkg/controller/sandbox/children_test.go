@@ -20,40 +20,6 @@ func testOwner() []metav1.OwnerReference {
 	}}
 }
 
-func claimVolume(name, claim string) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
-}
-
-func TestDesiredPod(t *testing.T) {
-	scratch := corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
-	shadowed := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
-	sandbox := testSandbox(withVolume, func(s *agentsv1beta1.Sandbox) {
-		s.Spec.PodTemplate.Spec.Volumes = []corev1.Volume{shadowed, scratch}
-		s.Spec.PodTemplate.Metadata.Labels = map[string]string{"app": "web"}
-	})
-	before := sandbox.DeepCopy()
-	want := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testNamespace, Name: testName, OwnerReferences: testOwner(),
-			Labels:      map[string]string{"app": "web", agentsv1beta1.SandboxNameHashLabel: "0851b8c9"},
-			Annotations: map[string]string{agentsv1beta1.PropagatedLabelsAnnotation: "app"},
-		},
-		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "main", Image: "example"}},
-			Volumes:    []corev1.Volume{scratch, claimVolume("data", "data-s1")},
-		},
-	}
-	got := desiredPod(sandbox)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Pod differs (-want +got):\n%s", diff)
-	}
-	got.Spec.Containers[0].Image = "changed"
-	got.Labels["app"] = "changed"
-	if diff := cmp.Diff(before, sandbox); diff != "" {
-		t.Errorf("the Pod shares memory with the Sandbox:\n%s", diff)
-	}
-}
-
 func TestDesiredPersistentVolumeClaim(t *testing.T) {
 	template := &agentsv1beta1.PersistentVolumeClaimTemplate{
 		Metadata: agentsv1beta1.EmbeddedObjectMetadata{

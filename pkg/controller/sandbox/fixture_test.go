@@ -23,6 +23,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	sandboxfake "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/fake"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 const (
@@ -87,7 +88,7 @@ func withStatus(conditions ...metav1.Condition) func(*agentsv1beta1.Sandbox) {
 
 // testPod returns the Pod that the controller would have made for the Sandbox, pending, changed by the given functions.
 func testPod(sandbox *agentsv1beta1.Sandbox, changes ...func(*corev1.Pod)) *corev1.Pod {
-	pod := trimPod(desiredPod(sandbox))
+	pod := trimPod(sandboxpod.New(sandbox))
 	pod.UID, pod.ResourceVersion = testPodUID, "61"
 	pod.Status.Phase = corev1.PodPending
 	for _, change := range changes {

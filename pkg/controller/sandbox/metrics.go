@@ -15,6 +15,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	listers "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/listers/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 const (
@@ -89,7 +90,7 @@ func gaugeLabels(sandbox *agentsv1beta1.Sandbox) [7]string {
 		launchType(sandbox),
 		templateName(sandbox),
 		ownedBy(sandbox),
-		normalizeCreatedBy(sandbox.Labels[agentsv1beta1.CreatedByLabel]),
+		sandboxpod.NormalizeCreatedBy(sandbox.Labels[agentsv1beta1.CreatedByLabel]),
 	}
 }
 
@@ -105,7 +106,7 @@ func templateName(sandbox *agentsv1beta1.Sandbox) string {
 }
 
 func ownedBy(sandbox *agentsv1beta1.Sandbox) string {
-	if owner := extensionsOwner(sandbox); owner != nil && (owner.Kind == claimKind || owner.Kind == warmPoolKind) {
+	if owner := sandboxpod.ExtensionsOwner(sandbox); owner != nil && (owner.Kind == sandboxpod.ClaimKind || owner.Kind == sandboxpod.WarmPoolKind) {
 		return owner.Kind
 	}
 	return "None"

@@ -12,6 +12,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 const (
@@ -51,10 +52,6 @@ func isSandboxRef(ref *metav1.OwnerReference) bool {
 	return err == nil && gv.Group == agentsv1beta1.GroupName && ref.Kind == kind
 }
 
-func controllerRef(sandbox *agentsv1beta1.Sandbox) metav1.OwnerReference {
-	return *metav1.NewControllerRef(sandbox, agentsv1beta1.SchemeGroupVersion.WithKind(kind))
-}
-
 // adoptable says whether the Sandbox may become the controller of an object that has none.
 func adoptable(sandbox *agentsv1beta1.Sandbox, object metav1.Object) bool {
 	labels := object.GetLabels()
@@ -83,7 +80,7 @@ func checkUsable(sandbox *agentsv1beta1.Sandbox, object metav1.Object, noun stri
 // setOwner makes the Sandbox the controller of an object that has none, and marks the object as the Sandbox's.
 func setOwner(sandbox *agentsv1beta1.Sandbox, object metav1.Object) {
 	if relationTo(sandbox, object) == unowned {
-		object.SetOwnerReferences(append(object.GetOwnerReferences(), controllerRef(sandbox)))
+		object.SetOwnerReferences(append(object.GetOwnerReferences(), sandboxpod.ControllerRef(sandbox)))
 	}
 	object.SetLabels(withLabel(object.GetLabels(), agentsv1beta1.SandboxNameHashLabel, naming.Hash(sandbox.Name)))
 }

@@ -11,6 +11,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 // desiredPersistentVolumeClaim returns the claim that is made from a template. It is a starting point only: an existing claim
@@ -22,7 +23,7 @@ func desiredPersistentVolumeClaim(sandbox *agentsv1beta1.Sandbox, template *agen
 			Namespace:       sandbox.Namespace,
 			Labels:          withLabel(maps.Clone(template.Metadata.Labels), agentsv1beta1.SandboxNameHashLabel, naming.Hash(sandbox.Name)),
 			Annotations:     maps.Clone(template.Metadata.Annotations),
-			OwnerReferences: []metav1.OwnerReference{controllerRef(sandbox)},
+			OwnerReferences: []metav1.OwnerReference{sandboxpod.ControllerRef(sandbox)},
 		},
 		Spec: *template.Spec.DeepCopy(),
 	}

@@ -17,6 +17,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 // reconcilePod sees to it that a running Sandbox has its one Pod and a suspended one has none. It returns the Pod, if there is
@@ -47,7 +48,7 @@ func (c *Controller) reconcilePod(ctx context.Context, sandbox *agentsv1beta1.Sa
 
 // ownedPods returns the Pods that the Sandbox controls.
 func (c *Controller) ownedPods(sandbox *agentsv1beta1.Sandbox) ([]*corev1.Pod, error) {
-	ref := controllerRef(sandbox)
+	ref := sandboxpod.ControllerRef(sandbox)
 	objects, err := c.podIndex.ByIndex(controllerIndex, controllerIndexKey(sandbox.Namespace, &ref))
 	if err != nil {
 		return nil, fmt.Errorf("looking up Pods by controller: %w", err)
@@ -92,7 +93,7 @@ func (c *Controller) podNamed(namespace, name string) *corev1.Pod {
 // createPod creates the Pod. The name decides who wins if two creates race, so there is never a second one.
 func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Pod, error) {
 	client := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace)
-	desired := desiredPod(sandbox)
+	desired := sandboxpod.New(sandbox)
 	pod, created, err := createOrGet(c, sandbox,
 		func() (*corev1.Pod, error) {
 			return client.Create(ctx, desired, metav1.CreateOptions{FieldManager: Name})
@@ -130,7 +131,7 @@ func (c *Controller) syncPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox
 	}
 	desired := pod.DeepCopy()
 	setOwner(sandbox, desired)
-	propagateMetadata(sandbox, desired)
+	sandboxpod.SyncMetadata(sandbox, desired)
 	if equality.Semantic.DeepEqual(pod, desired) {
 		return pod, nil
 	}

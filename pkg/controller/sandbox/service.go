@@ -14,6 +14,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 // serviceAction is what is to be done about the Service of a Sandbox.
@@ -64,7 +65,7 @@ func desiredService(sandbox *agentsv1beta1.Sandbox) *corev1.Service {
 			Name:            naming.Service(sandbox.Name),
 			Namespace:       sandbox.Namespace,
 			Labels:          serviceSelector(sandbox),
-			OwnerReferences: []metav1.OwnerReference{controllerRef(sandbox)},
+			OwnerReferences: []metav1.OwnerReference{sandboxpod.ControllerRef(sandbox)},
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,

@@ -1,7 +1,7 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sandbox
+package sandboxpod
 
 import (
 	"maps"
@@ -20,14 +20,15 @@ const (
 	// extensionsGroup is the API group of templates, pools and claims.
 	extensionsGroup = "extensions.agents.x-k8s.io"
 
-	warmPoolKind = "SandboxWarmPool"
-	claimKind    = "SandboxClaim"
+	// WarmPoolKind and ClaimKind are the kinds of the extensions group that control Sandboxes.
+	WarmPoolKind = "SandboxWarmPool"
+	ClaimKind    = "SandboxClaim"
 )
 
-// propagateMetadata sets the labels and annotations that the Sandbox prescribes on the Pod, and removes those that it once
+// SyncMetadata sets the labels and annotations that the Sandbox prescribes on the Pod, and removes those that it once
 // prescribed and no longer does. What others have put on the Pod is kept. The keys that come from podTemplate.metadata are
 // remembered in two annotations of the Pod; without them nothing could tell a removed key from somebody else's.
-func propagateMetadata(sandbox *agentsv1beta1.Sandbox, pod *corev1.Pod) {
+func SyncMetadata(sandbox *agentsv1beta1.Sandbox, pod *corev1.Pod) {
 	template := &sandbox.Spec.PodTemplate.Metadata
 
 	labels := orEmpty(pod.Labels)
@@ -84,25 +85,25 @@ func systemLabels(sandbox *agentsv1beta1.Sandbox) map[string]string {
 		agentsv1beta1.ClaimUIDLabel:               "",
 	}
 	if createdBy := sandbox.Labels[agentsv1beta1.CreatedByLabel]; createdBy != "" {
-		labels[agentsv1beta1.CreatedByLabel] = normalizeCreatedBy(createdBy)
+		labels[agentsv1beta1.CreatedByLabel] = NormalizeCreatedBy(createdBy)
 	}
-	owner := extensionsOwner(sandbox)
+	owner := ExtensionsOwner(sandbox)
 	if owner == nil {
 		return labels
 	}
 	labels[agentsv1beta1.SandboxTemplateRefHashLabel] = sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel]
 	switch owner.Kind {
-	case warmPoolKind:
+	case WarmPoolKind:
 		labels[agentsv1beta1.WarmPoolSandboxLabel] = sandbox.Labels[agentsv1beta1.WarmPoolSandboxLabel]
-	case claimKind:
+	case ClaimKind:
 		labels[agentsv1beta1.ClaimUIDLabel] = sandbox.Labels[agentsv1beta1.ClaimUIDLabel]
 	}
 	return labels
 }
 
-// extensionsOwner returns the controller of the Sandbox if it is of the extensions group: without such an owner, labels that say
+// ExtensionsOwner returns the controller of the Sandbox if it is of the extensions group: without such an owner, labels that say
 // so were put there by a user.
-func extensionsOwner(sandbox *agentsv1beta1.Sandbox) *metav1.OwnerReference {
+func ExtensionsOwner(sandbox *agentsv1beta1.Sandbox) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(sandbox)
 	if ref == nil {
 		return nil
@@ -113,9 +114,9 @@ func extensionsOwner(sandbox *agentsv1beta1.Sandbox) *metav1.OwnerReference {
 	return ref
 }
 
-// normalizeCreatedBy keeps the values that are known and folds all others into one, because the value becomes a metric label and
+// NormalizeCreatedBy keeps the values that are known and folds all others into one, because the value becomes a metric label and
 // clients choose it freely.
-func normalizeCreatedBy(value string) string {
+func NormalizeCreatedBy(value string) string {
 	switch value {
 	case "go-client", "python-client", "controller":
 		return value

@@ -1,7 +1,9 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sandbox
+// Package sandboxpod says what the Pod of a Sandbox looks like. The controller makes that Pod, and the API server asks kube-apiserver
+// beforehand whether it could.
+package sandboxpod
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -11,18 +13,18 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
-// desiredPod returns the Pod that a running Sandbox without one should get.
-func desiredPod(sandbox *agentsv1beta1.Sandbox) *corev1.Pod {
+// New returns the Pod that a running Sandbox without one should get.
+func New(sandbox *agentsv1beta1.Sandbox) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            naming.Pod(sandbox.Name),
 			Namespace:       sandbox.Namespace,
-			OwnerReferences: []metav1.OwnerReference{controllerRef(sandbox)},
+			OwnerReferences: []metav1.OwnerReference{ControllerRef(sandbox)},
 		},
 		Spec: *sandbox.Spec.PodTemplate.Spec.DeepCopy(),
 	}
 	pod.Spec.Volumes = podVolumes(sandbox)
-	propagateMetadata(sandbox, pod)
+	SyncMetadata(sandbox, pod)
 	return pod
 }
 
@@ -50,4 +52,9 @@ func podVolumes(sandbox *agentsv1beta1.Sandbox) []corev1.Volume {
 		})
 	}
 	return volumes
+}
+
+// ControllerRef returns the reference that makes a Sandbox the controller of an object.
+func ControllerRef(sandbox *agentsv1beta1.Sandbox) metav1.OwnerReference {
+	return *metav1.NewControllerRef(sandbox, agentsv1beta1.SchemeGroupVersion.WithKind("Sandbox"))
 }

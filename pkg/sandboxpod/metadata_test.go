@@ -1,7 +1,7 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sandbox
+package sandboxpod
 
 import (
 	"testing"
@@ -101,11 +101,12 @@ func TestPodMetadataPropagation(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sandbox := testSandbox(func(s *agentsv1beta1.Sandbox) {
-				s.Labels, s.OwnerReferences, s.Spec.PodTemplate.Metadata = test.sandboxLabels, test.owners, test.template
-			})
+			sandbox := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{
+				Namespace: testNamespace, Name: testName, Labels: test.sandboxLabels, OwnerReferences: test.owners,
+			}}
+			sandbox.Spec.PodTemplate.Metadata = test.template
 			pod := (&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: test.labels, Annotations: test.annotations}}).DeepCopy()
-			propagateMetadata(sandbox, pod)
+			SyncMetadata(sandbox, pod)
 			if diff := cmp.Diff(test.wantLabels, pod.Labels); diff != "" {
 				t.Errorf("labels differ (-want +got):\n%s", diff)
 			}
@@ -113,7 +114,7 @@ func TestPodMetadataPropagation(t *testing.T) {
 				t.Errorf("annotations differ (-want +got):\n%s", diff)
 			}
 			again := pod.DeepCopy()
-			propagateMetadata(sandbox, again)
+			SyncMetadata(sandbox, again)
 			if diff := cmp.Diff(pod, again); diff != "" {
 				t.Errorf("a second pass changes it again:\n%s", diff)
 			}
