@@ -71,16 +71,18 @@ up_real() {
 }
 
 up_light() {
-  local dir=${OUTPUT}/light program
+  local dir=${OUTPUT}/light
   export KUBECONFIG=${dir}/kubeconfig
   mkdir -p "${dir}"
   "${BIN}/localcluster" build light --out-dir "${BIN}"
   "${BIN}/localcluster" up light --dir "${dir}" --kubeconfig "${KUBECONFIG}"
-  for program in "${PROGRAMS[@]}"; do
-    step "starting ${program}"
-    "${BIN}/localcluster" stop "${program}" --dir "${dir}"
-    "${BIN}/localcluster" start "${program}" --dir "${dir}" --bin "${BIN}/${program}"
-  done
+  step "starting sandbox-apiserver"
+  "${BIN}/localcluster" stop sandbox-controller --dir "${dir}"
+  "${BIN}/localcluster" stop sandbox-apiserver --dir "${dir}"
+  # Without an end to watches the next stop would wait for clients to give theirs up.
+  "${BIN}/localcluster" start sandbox-apiserver --dir "${dir}" --bin "${BIN}/sandbox-apiserver" -- --shutdown-watch-termination-grace-period=1s
+  step "starting sandbox-controller"
+  "${BIN}/localcluster" start sandbox-controller --dir "${dir}" --bin "${BIN}/sandbox-controller"
   kube apply -f "${ROOT}/artifacts/base/user-roles.yaml" >&2
   await_api
   step "ready: export KUBECONFIG=${KUBECONFIG} PATH=${BIN}:\$PATH"
