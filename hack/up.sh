@@ -79,8 +79,7 @@ up_light() {
   step "starting sandbox-apiserver"
   "${BIN}/localcluster" stop sandbox-controller --dir "${dir}"
   "${BIN}/localcluster" stop sandbox-apiserver --dir "${dir}"
-  # Without an end to watches the next stop would wait for clients to give theirs up.
-  "${BIN}/localcluster" start sandbox-apiserver --dir "${dir}" --bin "${BIN}/sandbox-apiserver" -- --shutdown-watch-termination-grace-period=1s
+  "${BIN}/localcluster" start sandbox-apiserver --dir "${dir}" --bin "${BIN}/sandbox-apiserver"
   step "starting sandbox-controller"
   "${BIN}/localcluster" start sandbox-controller --dir "${dir}" --bin "${BIN}/sandbox-controller"
   kube apply -f "${ROOT}/artifacts/base/user-roles.yaml" >&2

@@ -158,7 +158,10 @@ func TestLimit(t *testing.T) {
 	}
 
 	input.Close()
-	<-result
+	var exit exec.CodeExitError
+	if err := <-result; !errors.As(err, &exit) {
+		t.Errorf("the stream ended with %v, want the exit code of the command", err)
+	}
 	// The place is free when the handler has returned, which is shortly after the client has the result.
 	for post(t, server, upgradeHeader).Code == http.StatusTooManyRequests {
 	}

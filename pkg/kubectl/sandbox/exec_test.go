@@ -219,8 +219,8 @@ func TestExecErrors(t *testing.T) {
 			if err == nil || err.Error() != tc.wantErr {
 				t.Errorf("error = %v, want %q", err, tc.wantErr)
 			}
-			// CheckErr looks at the error itself, not at what it wraps.
 			var code int
+			//nolint:errorlint // CheckErr too looks at the error itself, not at what it wraps.
 			if exit, ok := err.(utilexec.ExitError); ok {
 				code = exit.ExitStatus()
 			}

@@ -69,9 +69,13 @@ func New() *Options {
 	utilruntime.Must(globals.Register(compatibility.DefaultKubeComponent,
 		compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", ""), utilfeature.DefaultMutableFeatureGate))
 
+	serverRun := genericoptions.NewServerRunOptionsForComponent(compatibility.DefaultKubeComponent, globals)
+	// The library's default of 0 waits at shutdown until clients give up their watches, which they do not do.
+	serverRun.ShutdownWatchTerminationGracePeriod = 2 * time.Second
+
 	return &Options{
 		Recommended:      recommended,
-		ServerRun:        genericoptions.NewServerRunOptionsForComponent(compatibility.DefaultKubeComponent, globals),
+		ServerRun:        serverRun,
 		Logs:             logsapi.NewLoggingConfiguration(),
 		ComponentGlobals: globals,
 		EmbeddedEtcd:     embedded.Config{DataDir: "/var/lib/sandbox-apiserver/etcd", QuotaBackendBytes: 8 << 30},

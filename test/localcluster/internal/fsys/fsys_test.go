@@ -15,7 +15,7 @@ func TestInstall(t *testing.T) {
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "sub", "to")
 	for _, content := range []string{"one", "two, after an update"} {
 		// An update is a new file, as in a new cache directory.
-		os.Remove(from) //nolint:errcheck // The first time, there is none.
+		os.Remove(from) // The first time, there is none.
 		if err := os.WriteFile(from, []byte(content), 0o700); err != nil {
 			t.Fatal(err)
 		}

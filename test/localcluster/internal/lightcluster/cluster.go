@@ -218,7 +218,7 @@ func (c Cluster) remove(ctx context.Context) error {
 	for _, name := range owned {
 		errs = append(errs, os.RemoveAll(filepath.Join(c.dir, name)))
 	}
-	os.Remove(c.dir) //nolint:errcheck // It stays if it has other files.
+	os.Remove(c.dir) // It stays if it has other files.
 	return errors.Join(append(errs, unregister(ctx, c.dir))...)
 }
 

@@ -74,7 +74,7 @@ func othersExist() bool {
 			continue
 		}
 		if _, err := os.Stat(string(dir)); err != nil {
-			os.Remove(entry) //nolint:errcheck // It is looked at again next time.
+			os.Remove(entry) // It is looked at again next time.
 			continue
 		}
 		exist = true

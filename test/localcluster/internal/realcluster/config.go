@@ -59,9 +59,12 @@ func newPlan(binaries map[string]string) cluster.Plan {
 			statePath("kubelet.yaml"):              render(kubeletYAML),
 			statePath("resolv.conf"):               "",
 		},
-		First:   []process.Spec{c.EtcdSpec(), c.APIServerSpec(), containerdSpec()},
-		Then:    []process.Spec{manager, c.SchedulerSpec(), kubeletSpec(c), kubeProxySpec(c)},
-		Objects: map[string]string{controlplane.StorageClassPath: controlplane.StorageClassYAML},
+		First: []process.Spec{c.EtcdSpec(), c.APIServerSpec(), containerdSpec()},
+		Then:  []process.Spec{manager, c.SchedulerSpec(), kubeletSpec(c), kubeProxySpec(c)},
+		Objects: map[string]string{
+			controlplane.StorageClassPath: controlplane.StorageClassYAML,
+			nodeBindingPath:               nodeBindingYAML,
+		},
 	}
 }
 
@@ -203,6 +206,8 @@ cgroupRoot: /{{.Cgroup}}
 failCgroupV1: false
 failSwapOn: false
 resolvConf: {{.State}}/resolv.conf
+# Nothing answers there: there is no DNS add-on. Without an address every Pod would get a warning event.
+clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
 podLogsDir: {{.State}}/pod-logs
 volumePluginDir: {{.State}}/volume-plugins
