@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
@@ -29,6 +30,7 @@ import (
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
+	clock clock.PassiveClock
 }
 
 var (
@@ -47,7 +49,11 @@ func NewStrategy(typer runtime.ObjectTyper) interface {
 	rest.RESTDeleteStrategy
 	rest.ResetFieldsStrategy
 } {
-	return strategy{typer, names.SimpleNameGenerator}
+	return newStrategy(typer)
+}
+
+func newStrategy(typer runtime.ObjectTyper) strategy {
+	return strategy{typer, names.SimpleNameGenerator, clock.RealClock{}}
 }
 
 func (strategy) NamespaceScoped() bool { return true }
@@ -85,10 +91,12 @@ func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field
 	return validation.ValidateSandboxUpdate(obj.(*agents.Sandbox), old.(*agents.Sandbox))
 }
 
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return warnings(obj.(*agents.Sandbox), &agents.Sandbox{}, s.clock.Now())
+}
 
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return warnings(obj.(*agents.Sandbox), old.(*agents.Sandbox), s.clock.Now())
 }
 
 func (strategy) Canonicalize(runtime.Object) {}
@@ -102,7 +110,7 @@ func NewStatusStrategy(typer runtime.ObjectTyper) interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy
 } {
-	return statusStrategy{strategy{typer, names.SimpleNameGenerator}}
+	return statusStrategy{newStrategy(typer)}
 }
 
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
