@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -123,51 +124,6 @@ func TestValidatingAdmissionPolicyOnActions(t *testing.T) {
 	}
 }
 
-// TestResourceQuota is the first of the tests that are not parallel, before those that restart the server:
-// kube-controller-manager counts nothing while it waits for the watches that it lost, for up to some minutes.
-func TestResourceQuota(t *testing.T) {
-	const quotaPatience = 5 * time.Minute
-	namespace := newNamespace(t)
-	const counted = corev1.ResourceName("count/sandboxes.agents.x-k8s.io")
-	quotas := env.kube.CoreV1().ResourceQuotas(namespace)
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "quota"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: resource.MustParse("1")}},
-	}
-	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	awaitUsed := func(want string) {
-		t.Helper()
-		eventuallyWithin(t, quotaPatience, "use of the quota", func(ctx context.Context) error {
-			quota, err := quotas.Get(ctx, "quota", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if used, ok := quota.Status.Used[counted]; !ok || used.String() != want {
-				return errors.New("used is " + used.String() + ", not " + want)
-			}
-			return nil
-		})
-	}
-	awaitUsed("0")
-	create(t, namespace, framework.NewSandbox("first", framework.Suspended))
-	awaitUsed("1")
-	_, err := sandboxes(namespace).Create(t.Context(), framework.NewSandbox("second", framework.Suspended), metav1.CreateOptions{})
-	checkStatusError(t, err, 403, "exceeded quota: quota")
-	if err := sandboxes(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	awaitGone(t, "Sandbox", sandboxes(namespace).Get, "first")
-	// kube-controller-manager may have missed the deletion, if the server was restarted shortly before, and would count again within
-	// five minutes. A change of the quota makes it count now.
-	if _, err := quotas.Patch(t.Context(), "quota", types.MergePatchType, []byte(`{"spec":{"hard":{"`+string(counted)+`":"2"}}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	awaitUsed("0")
-	create(t, namespace, framework.NewSandbox("second", framework.Suspended))
-}
-
 // TestMutatingAdmissionPolicy has a policy that matches everything. The server learns the schema of its own kinds from
 // kube-apiserver, which has it from the server: right after a start writes must come through all the same. It is not parallel,
 // because the policy is everybody's and the server is restarted.
@@ -255,4 +211,48 @@ func TestNamespaceLifecycle(t *testing.T) {
 	if _, err := mergePatch(t.Context(), namespace, "held", `{"metadata":{"labels":{"a":"b"}}}`); err != nil {
 		t.Errorf("an update in a namespace that is being deleted: %v", err)
 	}
+}
+
+// TestResourceQuota does not rely on kube-controller-manager to notice sandboxes come and go: for half a minute after it lost or has
+// not yet found our API it does not, and would count again within five minutes only.
+func TestResourceQuota(t *testing.T) {
+	t.Parallel()
+	const countPatience = 3 * time.Minute
+	namespace := newNamespace(t)
+	const counted = corev1.ResourceName("count/sandboxes.agents.x-k8s.io")
+	quotas := env.kube.CoreV1().ResourceQuotas(namespace)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "quota"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: resource.MustParse("1")}},
+	}
+	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	otherLimit := 1000
+	awaitUsed := func(want string) {
+		t.Helper()
+		eventuallyWithin(t, countPatience, "use of the quota", func(ctx context.Context) error {
+			// Any change of a quota has everything counted that it limits.
+			otherLimit++
+			quota, err := quotas.Patch(ctx, "quota", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"hard":{"pods":"%d"}}}`, otherLimit), metav1.PatchOptions{})
+			if err != nil {
+				return err
+			}
+			if used, ok := quota.Status.Used[counted]; !ok || used.String() != want {
+				return fmt.Errorf("used is %+v, want %s", quota.Status.Used, want)
+			}
+			return nil
+		})
+	}
+	awaitUsed("0")
+	create(t, namespace, framework.NewSandbox("first", framework.Suspended))
+	// The server itself counts what it admits.
+	_, err := sandboxes(namespace).Create(t.Context(), framework.NewSandbox("second", framework.Suspended), metav1.CreateOptions{})
+	checkStatusError(t, err, 403, "exceeded quota: quota")
+	if err := sandboxes(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, "Sandbox", sandboxes(namespace).Get, "first")
+	awaitUsed("0")
+	create(t, namespace, framework.NewSandbox("second", framework.Suspended))
 }
