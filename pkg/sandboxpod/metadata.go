@@ -134,7 +134,8 @@ func reserved(key string) bool {
 
 func tracking(key string) bool {
 	switch key {
-	case agentsv1beta1.SandboxNameHashLabel, agentsv1beta1.PropagatedLabelsAnnotation, agentsv1beta1.PropagatedAnnotationsAnnotation:
+	case agentsv1beta1.SandboxNameHashLabel, agentsv1beta1.PropagatedLabelsAnnotation, agentsv1beta1.PropagatedAnnotationsAnnotation,
+		PodTemplateSpecHashAnnotation:
 		return true
 	default:
 		return false

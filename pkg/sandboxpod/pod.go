@@ -25,6 +25,10 @@ func New(sandbox *agentsv1beta1.Sandbox) *corev1.Pod {
 	}
 	pod.Spec.Volumes = podVolumes(sandbox)
 	SyncMetadata(sandbox, pod)
+	// A Pod without the mark is as good; it only cannot be told to be out of date.
+	if hash, err := templateSpecHash(&sandbox.Spec.PodTemplate.Spec); err == nil {
+		pod.Annotations[PodTemplateSpecHashAnnotation] = hash
+	}
 	return pod
 }
 

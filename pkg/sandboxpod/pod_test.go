@@ -50,6 +50,10 @@ func TestNew(t *testing.T) {
 		},
 	}
 	got := New(sandbox)
+	if hash := got.Annotations[PodTemplateSpecHashAnnotation]; len(hash) != 16 {
+		t.Errorf("the hash of the template is %q", hash)
+	}
+	delete(got.Annotations, PodTemplateSpecHashAnnotation)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Pod differs (-want +got):\n%s", diff)
 	}
