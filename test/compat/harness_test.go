@@ -207,6 +207,22 @@ func await(t *tester, namespace, name string, check func(*v1beta1.Sandbox) error
 	return sandbox
 }
 
+// settle waits until nobody has written a Sandbox for a while.
+func settle(t *tester, namespace, name string) *v1beta1.Sandbox {
+	t.Helper()
+	var last *v1beta1.Sandbox
+	var since time.Time
+	return await(t, namespace, name, func(sandbox *v1beta1.Sandbox) error {
+		if last == nil || last.ResourceVersion != sandbox.ResourceVersion {
+			last, since = sandbox, time.Now()
+		}
+		if time.Since(since) < calm {
+			return errors.New("it was written a moment ago")
+		}
+		return nil
+	})
+}
+
 // condition is what is expected of one. Empty fields are not looked at; a status of absent means that there is none.
 type condition struct {
 	kind    string
