@@ -405,21 +405,15 @@ func TestV17ManifestsOfUsers(t *testing.T) {
 			if diff := difference(file.sandbox.Spec, sandbox.Spec); diff != "" {
 				t.Errorf("what was written and what is stored (-want +got):\n%s", diff)
 			}
-			if got := mustKubectl(t, namespace, file.text, "apply", "-f", "-"); !strings.HasSuffix(got, " unchanged\n") {
-				t.Errorf("apply of what was written: %s", got)
-			}
 			// A write of the status in between would be a conflict.
-			await(t, namespace, sandbox.Name, func(s *v1beta1.Sandbox) error {
-				if len(s.Status.Conditions) == 0 {
-					return errors.New("no status yet")
-				}
-				return nil
-			})
-			settle(t, namespace, sandbox.Name)
-			stored := mustKubectl(t, namespace, "", "get", "sandbox", sandbox.Name, "-o", "yaml")
-			mustKubectl(t, namespace, stored, "apply", "-f", "-")
-			if after := get(t, namespace, sandbox.Name); after.Generation != sandbox.Generation {
-				t.Errorf("apply of what was stored changed the spec:\n%s", cmp.Diff(sandbox.Spec, after.Spec))
+			settled := settle(t, namespace, sandbox.Name)
+			mustKubectl(t, namespace, file.text, "apply", "-f", "-")
+			if after := get(t, namespace, sandbox.Name); after.ResourceVersion != settled.ResourceVersion {
+				t.Errorf("apply of what was written changed it (-before +after):\n%s", cmp.Diff(settled, after))
+			}
+			mustKubectl(t, namespace, mustKubectl(t, namespace, "", "get", "sandbox", sandbox.Name, "-o", "yaml"), "apply", "-f", "-")
+			if after := get(t, namespace, sandbox.Name); after.Generation != settled.Generation {
+				t.Errorf("apply of what was stored changed the spec (-before +after):\n%s", cmp.Diff(settled.Spec, after.Spec))
 			}
 		}})
 	}
