@@ -53,17 +53,21 @@ func TestPodIsUpToDateUnlessTheTemplateWasEdited(t *testing.T) {
 		change func(*corev1.PodSpec)
 		want   bool
 	}{
-		"same":                          {func(*corev1.PodSpec) {}, false},
-		"a default written out":         {func(s *corev1.PodSpec) { s.Containers[0].Ports[0].Protocol = corev1.ProtocolTCP }, false},
-		"a quantity in other words":     {func(s *corev1.PodSpec) { s.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("1") }, false},
-		"an empty list":                 {func(s *corev1.PodSpec) { s.Tolerations = []corev1.Toleration{} }, false},
-		"an empty object":               {func(s *corev1.PodSpec) { s.SecurityContext = &corev1.PodSecurityContext{} }, false},
-		"image":                         {func(s *corev1.PodSpec) { s.Containers[0].Image = "example:2" }, true},
-		"argument":                      {func(s *corev1.PodSpec) { s.Containers[0].Args = []string{"b", "a"} }, true},
-		"variable":                      {func(s *corev1.PodSpec) { s.Containers[0].Env[0].Value = "2" }, true},
-		"variable removed":              {func(s *corev1.PodSpec) { s.Containers[0].Env = s.Containers[0].Env[1:] }, true},
-		"protocol":                      {func(s *corev1.PodSpec) { s.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP }, true},
-		"limit":                         {func(s *corev1.PodSpec) { s.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("2") }, true},
+		"same":                  {func(*corev1.PodSpec) {}, false},
+		"a default written out": {func(s *corev1.PodSpec) { s.Containers[0].Ports[0].Protocol = corev1.ProtocolTCP }, false},
+		"a quantity in other words": {func(s *corev1.PodSpec) {
+			s.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("1")
+		}, false},
+		"an empty list":    {func(s *corev1.PodSpec) { s.Tolerations = []corev1.Toleration{} }, false},
+		"an empty object":  {func(s *corev1.PodSpec) { s.SecurityContext = &corev1.PodSecurityContext{} }, false},
+		"image":            {func(s *corev1.PodSpec) { s.Containers[0].Image = "example:2" }, true},
+		"argument":         {func(s *corev1.PodSpec) { s.Containers[0].Args = []string{"b", "a"} }, true},
+		"variable":         {func(s *corev1.PodSpec) { s.Containers[0].Env[0].Value = "2" }, true},
+		"variable removed": {func(s *corev1.PodSpec) { s.Containers[0].Env = s.Containers[0].Env[1:] }, true},
+		"protocol":         {func(s *corev1.PodSpec) { s.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP }, true},
+		"limit": {func(s *corev1.PodSpec) {
+			s.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("2")
+		}, true},
 		"order of ports":                {func(s *corev1.PodSpec) { p := s.Containers[0].Ports; p[0], p[1] = p[1], p[0] }, true},
 		"false instead of unset":        {func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = ptr.To(false) }, true},
 		"zero instead of unset":         {func(s *corev1.PodSpec) { s.TerminationGracePeriodSeconds = ptr.To[int64](0) }, true},

@@ -29,6 +29,7 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/cmd/sandbox-controller/app/options"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/sandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 )
@@ -83,6 +84,7 @@ func run(ctx context.Context, o *options.Options) error {
 
 	buildInfo := newBuildInfo()
 	legacyregistry.MustRegister(buildInfo, config.CreationLatency)
+	config.Passes.Register(legacyregistry.MustRegister)
 	legacyregistry.CustomMustRegister(sandbox.NewCollector(config.SandboxInformers.Agents().V1beta1().Sandboxes().Lister()))
 	setBuildInfo(buildInfo)
 
@@ -144,6 +146,7 @@ func controllerConfig(kubeConfig, sandboxConfig *rest.Config, o *options.Options
 		DisableEvents:    o.DisableSandboxEvents,
 		ClusterDomain:    o.ClusterDomain,
 		CreationLatency:  sandbox.NewCreationLatency(),
+		Passes:           controllermetrics.NewPasses(),
 	}, broadcaster, nil
 }
 

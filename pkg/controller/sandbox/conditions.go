@@ -13,10 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 // maxConditionMessage is the longest message, in bytes, that metav1.Condition allows.
 const maxConditionMessage = 32768
+
+// outOfDateNote is appended to the message of the Ready condition while the Pod is not what the Sandbox asks for.
+const outOfDateNote = "; the Pod was made from an earlier podTemplate"
 
 // readyCondition says whether the Sandbox can be used, and if not, the first reason that applies: an error, suspension, the end
 // of the Pod, or something that is not there yet.
@@ -36,9 +40,15 @@ func readyCondition(sandbox *agentsv1beta1.Sandbox, o *observation, finished *me
 	case suspended(sandbox):
 		return notReady(agentsv1beta1.SandboxReasonSuspended, "Sandbox is suspended")
 	case finished != nil:
-		return notReady(finished.Reason, finished.Message)
+		return notReady(finished.Reason, finished.Message+podNote(sandbox, o.pod))
 	}
 	ready, message := dependenciesReady(sandbox, o)
+	if pod := o.ownedPod(sandbox); pod != nil {
+		message += podNote(sandbox, pod)
+		if !ready {
+			message = explain(message, messageForThisSpec(sandbox, agentsv1beta1.SandboxConditionReady), explainNotReady(pod))
+		}
+	}
 	if !ready {
 		return notReady(agentsv1beta1.SandboxReasonDependenciesNotReady, message)
 	}
@@ -48,6 +58,24 @@ func readyCondition(sandbox *agentsv1beta1.Sandbox, o *observation, finished *me
 		Reason:  agentsv1beta1.SandboxReasonDependenciesReady,
 		Message: message,
 	}
+}
+
+// podNote says that the Pod is not made from the podTemplate that the Sandbox has now. One that is being deleted is about to be
+// replaced by one that is.
+func podNote(sandbox *agentsv1beta1.Sandbox, pod *corev1.Pod) string {
+	if pod.DeletionTimestamp == nil && sandboxpod.OutOfDate(sandbox, pod) {
+		return outOfDateNote
+	}
+	return ""
+}
+
+// messageForThisSpec returns the message of a condition, if the condition is about the spec that the Sandbox has now.
+func messageForThisSpec(sandbox *agentsv1beta1.Sandbox, conditionType string) string {
+	condition := meta.FindStatusCondition(sandbox.Status.Conditions, conditionType)
+	if condition == nil || condition.ObservedGeneration != sandbox.Generation {
+		return ""
+	}
+	return condition.Message
 }
 
 // dependenciesReady looks at the Pod and, if there has to be one, at the Service.
@@ -142,7 +170,7 @@ func finishedCondition(before *agentsv1beta1.SandboxStatus, pod *corev1.Pod) *me
 	case corev1.PodSucceeded:
 		condition.Reason, condition.Message = agentsv1beta1.SandboxReasonPodSucceeded, "Pod completed successfully"
 	case corev1.PodFailed:
-		condition.Reason, condition.Message = agentsv1beta1.SandboxReasonPodFailed, "Pod failed"
+		condition.Reason, condition.Message = agentsv1beta1.SandboxReasonPodFailed, explain("Pod failed", "", explainFailed(pod))
 	default:
 		return nil
 	}

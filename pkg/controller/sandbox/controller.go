@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions"
 	listers "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/listers/agents/v1beta1"
@@ -33,6 +34,9 @@ import (
 const (
 	// Name is the name of the controller in events and as a field manager.
 	Name = "sandbox-controller"
+
+	// queueName is the name of the controller in the metrics about its queue and its passes.
+	queueName = "sandbox"
 
 	// Failed passes are repeated after minBackoff, doubling up to maxBackoff. What is worth waiting for usually comes with an
 	// event; the maximum only bounds how late a change is noticed that the controller cannot watch, such as a raised quota.
@@ -64,8 +68,10 @@ type Config struct {
 	ClusterDomain string
 	// CreationLatency is made by NewCreationLatency.
 	CreationLatency *metrics.HistogramVec
-	// Clock tells the time. Defaults to the real one.
-	Clock clock.PassiveClock
+	// Passes counts and times the passes. Defaults to metrics that nobody reads.
+	Passes *controllermetrics.Passes
+	// Clock tells the time, and when a delay is over. Defaults to the real one.
+	Clock clock.WithTicker
 }
 
 // Controller reconciles Sandboxes.
@@ -93,13 +99,16 @@ func New(config Config) (*Controller, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
+	if config.Passes == nil {
+		config.Passes = controllermetrics.NewPasses()
+	}
 	sandboxes := config.SandboxInformers.Agents().V1beta1().Sandboxes()
 	core := config.ChildInformers.Core().V1()
 	c := &Controller{
 		config: config,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "sandbox"},
+			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: queueName, Clock: config.Clock},
 		),
 		sandboxes:     sandboxes.Lister(),
 		pods:          core.Pods().Lister(),
@@ -153,6 +162,7 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 		return
 	}
 	logger.Info("Starting workers", "controller", Name, "workers", workers)
+	c.config.Passes.SetWorkers(queueName, workers)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -174,7 +184,9 @@ func (c *Controller) processNext(ctx context.Context) bool {
 	defer c.queue.Done(name)
 
 	logger := klog.FromContext(ctx).WithValues("sandbox", klog.KRef(name.Namespace, name.Name))
+	done := c.config.Passes.Begin(queueName)
 	after, err := c.reconcile(klog.NewContext(ctx, logger), name)
+	done(result(after, err))
 	if after > 0 {
 		c.queue.AddAfter(name, after)
 	}
@@ -189,6 +201,20 @@ func (c *Controller) processNext(ctx context.Context) bool {
 	}
 	c.queue.AddRateLimited(name)
 	return true
+}
+
+// result classifies a pass for the metrics. One that met old data is no failure.
+func result(after time.Duration, err error) controllermetrics.Result {
+	switch {
+	case err != nil && outdated(err):
+		return controllermetrics.Requeue
+	case err != nil:
+		return controllermetrics.Error
+	case after > 0:
+		return controllermetrics.RequeueAfter
+	default:
+		return controllermetrics.Success
+	}
 }
 
 func (c *Controller) sandboxHandler() cache.ResourceEventHandler {

@@ -45,8 +45,7 @@ func (f *fixture) eventually(what string, condition func() bool) {
 }
 
 func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
-	f := newFixture(t)
-	f.config.Clock = clock.RealClock{}
+	f := newFixtureWithClock(t, clock.RealClock{})
 	f.run()
 	ctx := t.Context()
 	sandboxes := f.sandboxes.AgentsV1beta1().Sandboxes(testNamespace)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
@@ -24,6 +25,9 @@ const (
 	actionPodCreation = "PodCreation"
 	actionExpiry      = "Expiry"
 )
+
+// maxEventNote is how long the note of an event may be. API servers refuse longer ones.
+const maxEventNote = 1024
 
 // event is what is to be recorded about a Sandbox.
 type event struct {
@@ -61,6 +65,23 @@ func transitionEvents(sandbox *agentsv1beta1.Sandbox, before, after *agentsv1bet
 		events = append(events, event{corev1.EventTypeNormal, agentsv1beta1.SandboxReasonExpired, actionExpiry, note(ready)})
 	}
 	return events
+}
+
+// recordPodEvents records what the pass has done about the Pod.
+func (c *Controller) recordPodEvents(sandbox *agentsv1beta1.Sandbox, o *observation) {
+	var related runtime.Object
+	if o.pod != nil {
+		related = o.pod
+	}
+	c.record(sandbox, related, o.podEvents)
+}
+
+func (c *Controller) record(sandbox *agentsv1beta1.Sandbox, related runtime.Object, events []event) {
+	for _, event := range events {
+		if !c.config.DisableEvents || event.reason == agentsv1beta1.SandboxReasonMultiplePods {
+			c.config.Recorder.Eventf(sandbox, related, event.eventType, event.reason, event.action, "%s", cut(event.note, maxEventNote))
+		}
+	}
 }
 
 func hasCondition(status *agentsv1beta1.SandboxStatus, conditionType string, conditionStatus metav1.ConditionStatus, reason string) bool {

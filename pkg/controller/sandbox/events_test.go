@@ -4,10 +4,14 @@
 package sandbox
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ktesting "k8s.io/client-go/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
@@ -41,4 +45,31 @@ func TestEventsTellOfEachTransitionOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEventsFollowTheStatusTheyTellOf(t *testing.T) {
+	f := newFixture(t).everywhere(testSandbox())
+	f.sandboxes.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+		if len(f.events) != 0 {
+			t.Error("there was an event before the status was written")
+		}
+		return false, nil, nil
+	})
+	f.mustPass()
+	f.wantEvents("Normal SandboxPodCreated Created Pod s1")
+}
+
+func TestPodCreatedIsToldEvenIfTheStatusCannotBeWritten(t *testing.T) {
+	f := newFixture(t).everywhere(testSandbox())
+	f.refuse("patch", "sandboxes", unavailable())
+	if _, err := f.pass(); err == nil {
+		t.Error("no error")
+	}
+	f.wantEvents("Normal SandboxPodCreated Created Pod s1")
+}
+
+func TestNoteOfAnEventIsAsLongAsServersAccept(t *testing.T) {
+	f := newFixture(t)
+	f.record(testSandbox(), nil, []event{{corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*maxEventNote)}})
+	f.wantEvents("Warning R " + strings.Repeat("x", maxEventNote))
 }

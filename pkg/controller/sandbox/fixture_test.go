@@ -19,6 +19,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -129,22 +130,31 @@ func strangerRef() metav1.OwnerReference {
 // other, so each test says how far the cache lags.
 type fixture struct {
 	*Controller
-	t         *testing.T
+	t         testing.TB
 	kube      *fake.Clientset
 	sandboxes *sandboxfake.Clientset
-	clock     *clocktesting.FakePassiveClock
+	clock     *clocktesting.FakeClock
 	events    chan string
 }
 
+// newFixture returns a fixture whose clock stands still.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, kube: fake.NewClientset(), sandboxes: sandboxfake.NewSimpleClientset(), clock: clocktesting.NewFakePassiveClock(testTime())}
+	standing := clocktesting.NewFakeClock(testTime())
+	f := newFixtureWithClock(t, standing)
+	f.clock = standing
+	return f
+}
+
+func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
+	t.Helper()
+	f := &fixture{t: t, kube: fake.NewClientset(), sandboxes: sandboxfake.NewSimpleClientset()}
 	recorder := events.NewFakeRecorder(100)
 	f.events = recorder.Events
 	controller, err := New(Config{
 		KubeClient: f.kube, SandboxClient: f.sandboxes,
 		ChildInformers: NewChildInformerFactory(f.kube), SandboxInformers: NewSandboxInformerFactory(f.sandboxes),
-		Recorder: recorder, ClusterDomain: "cluster.local", CreationLatency: NewCreationLatency(), Clock: f.clock,
+		Recorder: recorder, ClusterDomain: "cluster.local", CreationLatency: NewCreationLatency(), Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -97,11 +97,15 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	pod.ManagedFields = nil
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	pod.Status = corev1.PodStatus{
-		Phase:  pod.Status.Phase,
-		PodIPs: pod.Status.PodIPs,
+		Phase:   pod.Status.Phase,
+		Reason:  pod.Status.Reason,
+		Message: pod.Status.Message,
+		PodIPs:  pod.Status.PodIPs,
 		Conditions: slices.DeleteFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-			return condition.Type != corev1.PodReady && condition.Type != corev1.PodScheduled
+			return condition.Type != corev1.PodReady && condition.Type != corev1.PodScheduled && condition.Type != corev1.DisruptionTarget
 		}),
+		InitContainerStatuses: trimContainerStatuses(pod.Status.InitContainerStatuses),
+		ContainerStatuses:     trimContainerStatuses(pod.Status.ContainerStatuses),
 	}
 	return pod
 }

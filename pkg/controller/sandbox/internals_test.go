@@ -210,12 +210,15 @@ func TestMergePatchIsBoundToTheObject(t *testing.T) {
 }
 
 func TestTrimKeepsWhatIsRead(t *testing.T) {
-	pod := testPod(testSandbox(), ready)
+	pod := testPod(testSandbox(), ready, podReason("R", "m"), disrupted("D", "m"), container("broken", waitingFor("W", "m"), endedWith(1, "Error")))
+	pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}
 	full := pod.DeepCopy()
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	full.Spec.Containers = []corev1.Container{{Name: "main"}}
 	full.Status.Conditions = append(full.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady})
-	full.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main"}}
+	full.Status.ContainerStatuses = append(full.Status.ContainerStatuses, corev1.ContainerStatus{Name: "main", Ready: true, State: started()})
+	broken := &full.Status.ContainerStatuses[0]
+	broken.LastTerminationState, broken.Image, broken.RestartCount = endedWith(1, "Error"), "example", 7
 	got, err := trim(full)
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,8 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 	}
 
 	o, after, retry := c.reconcileChildren(ctx, sandbox)
+	// After the status: who hears of an event finds in the status what it tells of.
+	defer c.recordPodEvents(sandbox, o)
 	if outdated(retry) {
 		return untilExpiry(sandbox, c.config.Clock.Now()), retry
 	}
@@ -56,7 +58,7 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 func (c *Controller) reconcileChildren(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*observation, time.Duration, error) {
 	o := &observation{}
 	claimErr := c.reconcilePersistentVolumeClaims(ctx, sandbox)
-	o.pod, o.podErr = c.reconcilePod(ctx, sandbox)
+	o.pod, o.podErr = c.reconcilePod(ctx, sandbox, o)
 
 	var serviceErr error
 	if o.serviceUnknown = errors.As(o.podErr, new(*multiplePodsError)); !o.serviceUnknown {
@@ -129,11 +131,7 @@ func (c *Controller) writeStatus(ctx context.Context, sandbox *agentsv1beta1.San
 	c.sandboxWrites.updated(updated)
 	c.progress.written(sandbox.UID)
 
-	for _, event := range transitionEvents(sandbox, &sandbox.Status, status) {
-		if !c.config.DisableEvents || event.reason == agentsv1beta1.SandboxReasonMultiplePods {
-			c.config.Recorder.Eventf(sandbox, nil, event.eventType, event.reason, event.action, "%s", event.note)
-		}
-	}
+	c.record(sandbox, nil, transitionEvents(sandbox, &sandbox.Status, status))
 	if isReady(status) && c.progress.firstReady(sandbox.UID) {
 		observeCreationLatency(c.config.CreationLatency, sandbox, c.config.Clock.Now())
 	}

@@ -21,8 +21,8 @@ import (
 )
 
 // reconcilePod sees to it that a running Sandbox has its one Pod and a suspended one has none. It returns the Pod, if there is
-// one after that; for a suspended Sandbox this may be a Pod of somebody else.
-func (c *Controller) reconcilePod(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Pod, error) {
+// one after that; for a suspended Sandbox this may be a Pod of somebody else. It adds to the events of the observation.
+func (c *Controller) reconcilePod(ctx context.Context, sandbox *agentsv1beta1.Sandbox, o *observation) (*corev1.Pod, error) {
 	pods, err := c.ownedPods(sandbox)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (c *Controller) reconcilePod(ctx context.Context, sandbox *agentsv1beta1.Sa
 	case suspended(sandbox):
 		return c.suspendPod(ctx, sandbox, pod)
 	case pod == nil:
-		return c.createPod(ctx, sandbox)
+		return c.createPod(ctx, sandbox, o)
 	default:
 		return c.syncPod(ctx, sandbox, pod)
 	}
@@ -91,7 +91,7 @@ func (c *Controller) podNamed(namespace, name string) *corev1.Pod {
 }
 
 // createPod creates the Pod. The name decides who wins if two creates race, so there is never a second one.
-func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Pod, error) {
+func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox, o *observation) (*corev1.Pod, error) {
 	client := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace)
 	desired := sandboxpod.New(sandbox)
 	pod, created, err := createOrGet(c, sandbox,
@@ -101,8 +101,8 @@ func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandb
 		func() (*corev1.Pod, error) { return client.Get(ctx, desired.Name, metav1.GetOptions{}) },
 	)
 	if err != nil {
-		if !c.config.DisableEvents && !outdated(err) && !namespaceTerminating(err) {
-			c.config.Recorder.Eventf(sandbox, nil, corev1.EventTypeWarning, eventReasonPodCreateFailed, actionPodCreation, "Creating Pod %s failed: %v", desired.Name, err)
+		if !outdated(err) && !namespaceTerminating(err) {
+			o.podEvents = append(o.podEvents, event{corev1.EventTypeWarning, eventReasonPodCreateFailed, actionPodCreation, fmt.Sprintf("Creating Pod %s failed: %v", desired.Name, err)})
 		}
 		return nil, fmt.Errorf("creating pod %q: %w", desired.Name, err)
 	}
@@ -113,9 +113,7 @@ func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandb
 	c.podWrites.created(pod)
 	// Should the watch never deliver the Pod, the pass after this time looks for it again.
 	c.queue.AddAfter(cache.MetaObjectToName(sandbox), creationTimeout)
-	if !c.config.DisableEvents {
-		c.config.Recorder.Eventf(sandbox, pod, corev1.EventTypeNormal, eventReasonPodCreated, actionPodCreation, "Created Pod %s", pod.Name)
-	}
+	o.podEvents = append(o.podEvents, event{corev1.EventTypeNormal, eventReasonPodCreated, actionPodCreation, "Created Pod " + pod.Name})
 	klog.FromContext(ctx).V(2).Info("Created Pod", "pod", klog.KObj(pod), "uid", pod.UID)
 	return pod, nil
 }

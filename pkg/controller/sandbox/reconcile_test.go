@@ -461,7 +461,7 @@ func TestResumeWaitsForTheTerminatingPod(t *testing.T) {
 	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready, terminating))
 	f.mustPass()
 	f.wantRequests("patch sandboxes/status")
-	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod is Running but not Ready")
+	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod is Running but not Ready; Pod is being deleted")
 	f.wantCondition(conditionSuspended, "False/NotSuspended: Sandbox is not suspended")
 	if status := f.live().Status; status.PodIPs != nil || status.NodeName != "" {
 		t.Errorf("the dying Pod's address shows: %+v", status)

@@ -23,6 +23,9 @@ type observation struct {
 	// podErr is why there is no Pod, or why the Pod is not as it should be.
 	podErr error
 
+	// podEvents are to be recorded about what was done for the Pod.
+	podEvents []event
+
 	// service is the Service of the Sandbox. Nil if there is none.
 	service *corev1.Service
 	// serviceUnknown says that the Service was not looked at, or not with success.
@@ -131,7 +134,7 @@ func dropProgress(status *agentsv1beta1.SandboxStatus) {
 func setCondition(status *agentsv1beta1.SandboxStatus, generation int64, now time.Time, condition metav1.Condition) {
 	condition.ObservedGeneration = generation
 	condition.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
-	condition.Message = condition.Message[:min(len(condition.Message), maxConditionMessage)]
+	condition.Message = cut(condition.Message, maxConditionMessage)
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
