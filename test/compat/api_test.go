@@ -420,7 +420,7 @@ func owned(t *tester, sandbox *v1beta1.Sandbox, manager string) *fieldpath.Set {
 			continue
 		}
 		set := fieldpath.NewSet()
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			t.Fatal(err)
 		}
 		all = all.Union(set)

@@ -79,7 +79,7 @@ func TestK13Scale(t *testing.T) {
 		namespace := newNamespace(t)
 		create(t, namespace, "s1", framework.Suspended)
 		got := kubectl(t, namespace, "", "scale", "sandbox", "s1", "--replicas=0")
-		if got.code == 0 || strings.Contains(got.stderr, "InternalError") || !strings.Contains(got.stderr, "could not find the requested resource") {
+		if got.code == 0 || !strings.Contains(got.stderr, "Error from server (NotFound)") {
 			t.Errorf("got %+v", got)
 		}
 		if generation := get(t, namespace, "s1").Generation; generation != 1 {

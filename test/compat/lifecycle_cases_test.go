@@ -255,9 +255,9 @@ func TestL8AfterExpiryWithRetain(t *testing.T) {
 		patch(t, namespace, "s1", `{"spec":{"shutdownTime":"2020-01-01T00:00:00Z","operatingMode":"Suspended"}}`)
 		await(t, namespace, "s1", all(notReady(v1beta1.SandboxReasonExpired, ""), addresses()))
 		resume(t, namespace, "s1")
-		settled := settle(t, namespace, "s1")
-		if err := notReady(v1beta1.SandboxReasonExpired, "")(settled); len(pods(t, namespace)) != 0 || err != nil && settled.Status.Conditions == nil {
-			t.Errorf("resume brought it back: %v", err)
+		await(t, namespace, "s1", notReady(v1beta1.SandboxReasonExpired, ""))
+		if settle(t, namespace, "s1"); len(pods(t, namespace)) != 0 {
+			t.Errorf("resume brought it back: %+v", pods(t, namespace))
 		}
 		patch(t, namespace, "s1", fmt.Sprintf(`{"spec":{"shutdownTime":%q}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
 		awaitPod(t, namespace, "s1")
@@ -321,9 +321,12 @@ func TestL9ExtensionRacesTheReaper(t *testing.T) {
 			}))
 		}
 		t.Logf("%d of %d were extended in time", won, racers)
-		if got := len(pods(t, namespace)); got != won {
-			t.Errorf("there are %d Pods of %d Sandboxes that live on", got, won)
-		}
+		eventually(t, "Pods of those that live on, and no others", func(context.Context) error {
+			if got := len(pods(t, namespace)); got != won {
+				return fmt.Errorf("there are %d, of %d Sandboxes", got, won)
+			}
+			return nil
+		})
 	}
 	runRows(t,
 		row{id: "delete", rule: "an extension that was accepted keeps the Sandbox; none is both accepted and deleted", beyond: "there the deletion looks at neither the UID nor the version",

@@ -363,13 +363,14 @@ func TestEvents(t *testing.T) {
 	told := func(t *tester, namespace, reason, kind string) {
 		t.Helper()
 		eventually(t, "event "+reason, func(context.Context) error {
-			for _, event := range recorded(t, namespace, "box", reason) {
-				if event.Type != kind || event.ReportingController != "sandbox-controller" {
-					return fmt.Errorf("it is %s of %s", event.Type, event.ReportingController)
-				}
-				return nil
+			events := recorded(t, namespace, "box", reason)
+			if len(events) == 0 {
+				return errors.New("there is none")
 			}
-			return errors.New("there is none")
+			if event := events[0]; event.Type != kind || event.ReportingController != "sandbox-controller" {
+				return fmt.Errorf("it is %s of %s", event.Type, event.ReportingController)
+			}
+			return nil
 		})
 	}
 	runRows(t,
