@@ -151,6 +151,18 @@ func TestPod(t *testing.T) {
 				t.Errorf("labels are %v", got)
 			}
 		}},
+		row{id: "labels-of-a-pool-that-controls", rule: "they do from a Sandbox that a pool controls, whatever the version of the reference", run: func(t *tester) {
+			namespace := newNamespace(t)
+			create(t, namespace, "my-sandbox", unscheduled, func(s *v1beta1.Sandbox) {
+				s.Labels = map[string]string{v1beta1.WarmPoolSandboxLabel: "a", v1beta1.SandboxTemplateRefHashLabel: "b", v1beta1.ClaimUIDLabel: "c"}
+				s.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "extensions.agents.x-k8s.io/v1alpha1", Kind: "SandboxWarmPool", Name: "pool", UID: "of-a-pool", Controller: new(true),
+				}}
+			})
+			awaitPodIs(t, namespace, "my-sandbox", podHas(map[string]string{
+				v1beta1.WarmPoolSandboxLabel: "a", v1beta1.SandboxTemplateRefHashLabel: "b", v1beta1.ClaimUIDLabel: "", v1beta1.SandboxNameHashLabel: hashOfMySandbox,
+			}, nil))
+		}},
 		row{id: "spec-stays", rule: "a change of the Pod's spec waits for the next Pod", run: func(t *tester) {
 			namespace := newNamespace(t)
 			pod := createWithPod(t, namespace, "box", podReady)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
@@ -138,6 +140,20 @@ func TestV6TemplateThatIsNoPod(t *testing.T) {
 			create(t, namespace, "box", framework.Suspended)
 			_, err := tryPatch(t, namespace, "box", `{"spec":{"podTemplate":{"spec":{"restartPolicy":"Sometimes"}}}}`)
 			refused(t, "update", err, invalid, "spec.podTemplate.spec.restartPolicy")
+		}},
+		row{id: "pod-security", rule: "a Pod that the namespace does not admit is forbidden", beyond: earlier, run: func(t *tester) {
+			namespace := newNamespace(t)
+			label := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`
+			if _, err := env.kube.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, []byte(label), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			// The plugin learns of the label by a watch.
+			eventually(t, "refusal", func(context.Context) error {
+				if err := createError(t, namespace, "box"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "spec.podTemplate: violates PodSecurity") {
+					return fmt.Errorf("got %v", err) // There may be none.
+				}
+				return nil
+			})
 		}},
 		row{id: "may-pass", rule: "what keeps the Pod away for now is a warning", beyond: "a CRD gives no warnings", run: func(t *tester) {
 			namespace := newNamespace(t)
