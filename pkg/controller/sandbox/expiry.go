@@ -25,6 +25,15 @@ func untilExpiry(sandbox *agentsv1beta1.Sandbox, now time.Time) time.Duration {
 	return max(0, sandbox.Spec.ShutdownTime.Sub(now))
 }
 
+// expiryDelay returns after which time a pass has to look at the expiry: never 0 for a Sandbox that has a shutdown time, even if
+// the time has come meanwhile.
+func expiryDelay(sandbox *agentsv1beta1.Sandbox, now time.Time) time.Duration {
+	if sandbox.Spec.ShutdownTime == nil {
+		return 0
+	}
+	return max(time.Nanosecond, untilExpiry(sandbox, now))
+}
+
 func deletedOnExpiry(sandbox *agentsv1beta1.Sandbox) bool {
 	return ptr.Deref(sandbox.Spec.ShutdownPolicy, agentsv1beta1.ShutdownPolicyRetain) == agentsv1beta1.ShutdownPolicyDelete
 }

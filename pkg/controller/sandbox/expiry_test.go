@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ktesting "k8s.io/client-go/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
@@ -36,6 +38,25 @@ func TestExpiryIsReachedAtTheMomentItself(t *testing.T) {
 			}
 			if got := untilExpiry(test.sandbox, now); got != test.left {
 				t.Errorf("%v left, want %v", got, test.left)
+			}
+		})
+	}
+}
+
+func TestTimeThatThePassTakesIsNotAddedToTheShutdownTime(t *testing.T) {
+	const duration = 20 * time.Second
+	for name, test := range map[string]struct{ left, want time.Duration }{
+		"later":               {time.Minute, 40 * time.Second},
+		"reached in the pass": {duration, time.Nanosecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(testSandbox(shutdownAt(testTime().Add(test.left), agentsv1beta1.ShutdownPolicyRetain)))
+			f.sandboxes.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+				f.clock.Step(duration)
+				return false, nil, nil
+			})
+			if got := f.mustPass(); got != test.want {
+				t.Errorf("comes back after %v", got)
 			}
 		})
 	}

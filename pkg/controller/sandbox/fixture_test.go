@@ -149,7 +149,7 @@ func newFixture(t *testing.T) *fixture {
 func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 	t.Helper()
 	f := &fixture{t: t, kube: fake.NewClientset(), sandboxes: sandboxfake.NewSimpleClientset()}
-	recorder := events.NewFakeRecorder(100)
+	recorder := events.NewFakeRecorder(2 * burstSize)
 	f.events = recorder.Events
 	controller, err := New(Config{
 		KubeClient: f.kube, SandboxClient: f.sandboxes,

@@ -50,7 +50,8 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 		return 0, c.expire(ctx, sandbox)
 	}
 	wait, err := c.updateStatus(ctx, sandbox, observedStatus(sandbox, o, c.config.ClusterDomain, now))
-	return soonest(after, wait, untilExpiry(sandbox, now)), errors.Join(retry, err)
+	// The write took its time, for which the shutdown time does not wait.
+	return soonest(after, wait, expiryDelay(sandbox, c.config.Clock.Now())), errors.Join(retry, err)
 }
 
 // reconcileChildren goes through the children, each of them even if the one before failed, and returns what it found, after

@@ -62,7 +62,11 @@ func (c *Controller) takePersistentVolumeClaim(ctx context.Context, sandbox *age
 	if equality.Semantic.DeepEqual(claim, desired) {
 		return nil
 	}
-	patch, err := mergePatch(claim, desired, lockFor(sandbox, claim))
+	lock, err := c.lockFor(ctx, sandbox, claim)
+	if err != nil {
+		return err
+	}
+	patch, err := mergePatch(claim, desired, lock)
 	if err != nil {
 		return fmt.Errorf("computing the patch of PVC %q: %w", claim.Name, err)
 	}

@@ -133,7 +133,11 @@ func (c *Controller) syncPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox
 	if equality.Semantic.DeepEqual(pod, desired) {
 		return pod, nil
 	}
-	patch, err := mergePatch(pod, desired, lockFor(sandbox, pod))
+	lock, err := c.lockFor(ctx, sandbox, pod)
+	if err != nil {
+		return c.withoutPatch(sandbox, pod), err
+	}
+	patch, err := mergePatch(pod, desired, lock)
 	if err != nil {
 		return pod, fmt.Errorf("computing the patch of pod %q: %w", pod.Name, err)
 	}
@@ -156,9 +160,16 @@ func (c *Controller) withoutPatch(sandbox *agentsv1beta1.Sandbox, pod *corev1.Po
 }
 
 // lockFor makes an adoption conditional on the version that was judged, for it replaces all owner references; everything else
-// leaves other writers' fields alone and needs no lock.
-func lockFor(sandbox *agentsv1beta1.Sandbox, object metav1.Object) patchLock {
-	return relationTo(sandbox, object) != owned
+// leaves other writers' fields alone and needs no lock. It returns errStale where the Sandbox is to be deleted: an object without an
+// owner may be one that the garbage collector has just orphaned, and would be deleted with the Sandbox if that took it back.
+func (c *Controller) lockFor(ctx context.Context, sandbox *agentsv1beta1.Sandbox, object metav1.Object) (patchLock, error) {
+	if relationTo(sandbox, object) == owned {
+		return anyVersion, nil
+	}
+	if _, err := c.liveSandbox(ctx, sandbox); err != nil {
+		return anyVersion, err
+	}
+	return sameVersion, nil
 }
 
 // suspendPod deletes the Pod if the Sandbox controls it, and returns it for as long as it exists.

@@ -92,7 +92,11 @@ func (c *Controller) updateService(ctx context.Context, sandbox *agentsv1beta1.S
 	if equality.Semantic.DeepEqual(current, desired) {
 		return current, nil
 	}
-	patch, err := mergePatch(current, desired, lockFor(sandbox, current))
+	lock, err := c.lockFor(ctx, sandbox, current)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := mergePatch(current, desired, lock)
 	if err != nil {
 		return nil, fmt.Errorf("computing the patch of service %q: %w", current.Name, err)
 	}
