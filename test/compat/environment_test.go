@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,7 +103,7 @@ func startLightCluster(ctx context.Context) (*lightCluster, error) {
 	if err := c.startReaper(localcluster); err != nil {
 		return nil, err
 	}
-	port := lowPort + rand.IntN((highPort-lowPort)/portsPerCluster)*portsPerCluster
+	port := freePorts()
 	commands := [][]string{{"up", "light", "--dir", dir, "--port", strconv.Itoa(port), "--kubeconfig", c.kubeconfig()}}
 	for _, name := range []string{"sandbox-apiserver", "sandbox-controller"} {
 		commands = append(commands, []string{"start", name, "--dir", dir, "--bin", program(name)})
@@ -114,6 +115,17 @@ func startLightCluster(ctx context.Context) (*lightCluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// freePorts returns the first of a block of ports that no other cluster has.
+func freePorts() int {
+	for {
+		port := lowPort + rand.IntN((highPort-lowPort)/portsPerCluster)*portsPerCluster
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil && listener.Close() == nil {
+			return port
+		}
+	}
 }
 
 // startReaper starts what removes the cluster. A deferred call would not be made after a timeout of go test.
