@@ -16,11 +16,11 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
-const (
-	// extensionsGroup is the API group of templates, pools and claims.
-	extensionsGroup = "extensions.agents.x-k8s.io"
+// extensionsGroup is the API group of templates, pools and claims.
+const extensionsGroup = "extensions.agents.x-k8s.io"
 
-	// WarmPoolKind and ClaimKind are the kinds of the extensions group that control Sandboxes.
+// The kinds of the extensions group that control Sandboxes.
+const (
 	WarmPoolKind = "SandboxWarmPool"
 	ClaimKind    = "SandboxClaim"
 )
@@ -53,13 +53,13 @@ func SyncMetadata(sandbox *agentsv1beta1.Sandbox, pod *corev1.Pod) {
 // names them; those that the system needs are set again afterwards.
 func propagateKeys(template, current map[string]string, before string) []string {
 	for key := range strings.SplitSeq(before, ",") {
-		if _, keep := template[key]; (!keep || reserved(key)) && !tracking(key) {
+		if _, keep := template[key]; (!keep || agentsv1beta1.IsReservedPodMetadataKey(key)) && !tracking(key) {
 			delete(current, key)
 		}
 	}
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(template)) {
-		if reserved(key) {
+		if agentsv1beta1.IsReservedPodMetadataKey(key) {
 			continue
 		}
 		current[key] = template[key]
@@ -123,13 +123,6 @@ func NormalizeCreatedBy(value string) string {
 	default:
 		return "unknown"
 	}
-}
-
-// reserved says whether a metadata key belongs to the system, so that podTemplate.metadata has no say in it.
-func reserved(key string) bool {
-	return strings.HasPrefix(key, agentsv1beta1.GroupName+"/") ||
-		strings.HasPrefix(key, extensionsGroup+"/") ||
-		key == agentsv1beta1.TraceContextAnnotation
 }
 
 func tracking(key string) bool {

@@ -15,7 +15,7 @@ import (
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
 
-// PodTemplateSpecHashAnnotation, on a Pod, identifies the podTemplate.spec that the Pod was made from. The spec of the Pod itself
+// PodTemplateSpecHashAnnotation is on Pods, and identifies the podTemplate.spec that a Pod was made from. The spec of the Pod itself
 // does not tell: admission and defaults have changed it. The value means nothing to anybody else.
 const PodTemplateSpecHashAnnotation = "agents.x-k8s.io/pod-template-spec-hash"
 

@@ -230,21 +230,21 @@ func (m *measurement) deleteAll(ctx context.Context) (bool, error) {
 func (m *measurement) leftovers(ctx context.Context) error {
 	sandboxes, err := m.sandboxes.List(labels.Everything())
 	if err != nil || len(sandboxes) > 0 {
-		return errors.Join(err, fmt.Errorf("%d Sandboxes are left", len(sandboxes)))
+		return errors.Join(err, fmt.Errorf("%d sandboxes are left", len(sandboxes)))
 	}
 	core := m.kube.CoreV1()
 	owned := metav1.ListOptions{LabelSelector: v1beta1.SandboxNameHashLabel, ResourceVersion: "0"}
 	pods, err := core.Pods(namespaceName).List(ctx, owned)
 	if err != nil || len(pods.Items) > 0 {
-		return errors.Join(err, errors.New("Pods are left"))
+		return errors.Join(err, errors.New("pods are left"))
 	}
 	services, err := core.Services(namespaceName).List(ctx, owned)
 	if err != nil || len(services.Items) > 0 {
-		return errors.Join(err, errors.New("Services are left"))
+		return errors.Join(err, errors.New("services are left"))
 	}
 	claims, err := core.PersistentVolumeClaims(namespaceName).List(ctx, owned)
 	if err != nil || len(claims.Items) > 0 {
-		return errors.Join(err, errors.New("PersistentVolumeClaims are left"))
+		return errors.Join(err, errors.New("claims for volumes are left"))
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (m *measurement) forAll(ctx context.Context, do func(ctx context.Context, n
 		workers.Go(func() {
 			for name := range names {
 				if err := do(ctx, name); err != nil {
-					cancel(fmt.Errorf("Sandbox %s: %w", name, err))
+					cancel(fmt.Errorf("sandbox %s: %w", name, err))
 				}
 			}
 		})
