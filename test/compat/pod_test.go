@@ -306,7 +306,12 @@ func TestVolumeClaims(t *testing.T) {
 			for name, labels := range map[string]map[string]string{"marked": {v1beta1.AdoptableLabel: "true"}, "my-sandbox": {v1beta1.SandboxNameHashLabel: hashOfMySandbox}} {
 				before := makeClaim("data-"+name, labels, nil)
 				sandbox := create(t, namespace, name, unscheduled, framework.WithVolume("data"))
-				awaitPod(t, namespace, name)
+				eventually(t, "adoption of the claim of "+name, func(context.Context) error {
+					if len(claim(t, namespace, "data-"+name).OwnerReferences) == 0 {
+						return errors.New("it has no owner")
+					}
+					return nil
+				})
 				after := claim(t, namespace, "data-"+name)
 				controlled(t, after, sandbox)
 				for key, value := range before.Labels {

@@ -49,7 +49,9 @@ func runRows(t *testing.T, rows ...row) {
 // tester is a testing.T whose failures are noted and not counted where the rule need not hold.
 type tester struct {
 	*testing.T
-	lenient     bool
+	lenient bool
+
+	mu          sync.Mutex
 	differences []string
 }
 
@@ -60,6 +62,8 @@ func (t *tester) Errorf(format string, args ...any) {
 		t.T.Errorf(format, args...)
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.differences = append(t.differences, fmt.Sprintf(format, args...))
 	t.Logf("differs: "+format, args...)
 }
