@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -149,8 +148,12 @@ func TestV6TemplateThatIsNoPod(t *testing.T) {
 			}
 			// The plugin learns of the label by a watch.
 			eventually(t, "refusal", func(context.Context) error {
-				if err := createError(t, namespace, "box"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "spec.podTemplate: violates PodSecurity") {
-					return fmt.Errorf("got %v", err) // There may be none.
+				err := createError(t, namespace, "box")
+				switch {
+				case err == nil:
+					return errors.New("it was admitted")
+				case !apierrors.IsForbidden(err), !strings.Contains(err.Error(), "spec.podTemplate: violates PodSecurity"):
+					return err
 				}
 				return nil
 			})
