@@ -39,6 +39,10 @@ test-integration: ## Run the tests on light clusters, which they start. Root.
 test-e2e: ## Run the tests on the real cluster, which is started and left up. Root.
 	@hack/test.sh e2e
 
+.PHONY: fuzz
+fuzz: ## Fuzz each fuzz target for ten seconds.
+	@hack/fuzz.sh
+
 .PHONY: bench
 bench: ## Measure latencies on the real cluster. Root.
 	@hack/bench.sh

@@ -22,7 +22,8 @@ unit() {
 integration() {
   "${ROOT}/hack/build.sh"
   "${BIN}/localcluster" build light --out-dir "${BIN}"
-  track "integration tests" go test -v -count=1 -timeout=20m ./test/integration/...
+  # One after the other: each of the two brings up a cluster.
+  track "integration tests" go test -v -count=1 -timeout=20m -p 1 ./test/integration/... ./test/compat/...
 }
 
 e2e() {

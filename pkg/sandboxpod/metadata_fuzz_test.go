@@ -75,7 +75,7 @@ func checkSynced(t *testing.T, noun string, template, before, after map[string]s
 		if slices.Contains(strings.Split(listed, ","), key) && !tracking(key) {
 			want, wanted = "", false
 		}
-		if value, asked := template[key]; asked && !reserved(key) {
+		if value, asked := template[key]; asked && !agentsv1beta1.IsReservedPodMetadataKey(key) {
 			want, wanted = value, true
 		}
 		if got, has := after[key]; got != want || has != wanted {

@@ -109,7 +109,6 @@ func TestNothingIsRefusedThatCouldRun(t *testing.T) {
 		"variable with two sources": {pod(func(s *corev1.PodSpec) {
 			s.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "a", ValueFrom: fromField}}
 		}), dryRunPod, template + "spec.containers[0].env[0].valueFrom"},
-		"variable twice":            {pod(func(s *corev1.PodSpec) { s.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "A"}} }), dryRunPod, ""},
 		"Pod label key":             {podMetadata(pairs{"not a key": ""}, nil), dryRunPod, template + "metadata.labels"},
 		"Pod label value":           {podMetadata(pairs{"a": "not a value"}, nil), dryRunPod, template + "metadata.labels"},
 		"Pod annotation key":        {podMetadata(nil, pairs{"not a key": ""}), dryRunPod, template + "metadata.annotations"},

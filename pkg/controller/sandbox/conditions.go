@@ -4,12 +4,12 @@
 package sandbox
 
 import (
-	"cmp"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/utils/ptr"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -147,13 +147,26 @@ func podScheduledCondition(pod *corev1.Pod, o *observation) *metav1.Condition {
 		condition.Message = "Pod has not reported a PodScheduled condition yet"
 		return condition
 	}
-	condition.Status = metav1.ConditionStatus(scheduled.Status)
-	if condition.Status == metav1.ConditionTrue {
-		condition.Reason = agentsv1beta1.SandboxReasonPodScheduled
+	switch scheduled.Status {
+	case corev1.ConditionTrue:
+		condition.Status, condition.Reason = metav1.ConditionTrue, agentsv1beta1.SandboxReasonPodScheduled
+	case corev1.ConditionFalse:
+		condition.Status = metav1.ConditionFalse
 	}
-	condition.Reason = cmp.Or(scheduled.Reason, condition.Reason)
+	if validReason(scheduled.Reason) {
+		condition.Reason = scheduled.Reason
+	}
 	condition.Message = scheduled.Message
 	return condition
+}
+
+// validReason says whether a condition of a Sandbox may have the reason. Those of a Pod are free text, and one that is not allowed here
+// would make the API server refuse the whole status.
+func validReason(reason string) bool {
+	condition := metav1.Condition{
+		Type: agentsv1beta1.SandboxConditionPodScheduled, Status: metav1.ConditionUnknown, Reason: reason, LastTransitionTime: metav1.Unix(0, 0),
+	}
+	return len(metav1validation.ValidateCondition(condition, nil)) == 0
 }
 
 // finishedCondition says that the Pod ended by itself. Nil if it did not. A Pod that is being deleted reaches a final phase too,

@@ -126,17 +126,17 @@ func TestRecentWritesBridgeTheLagOfTheCache(t *testing.T) {
 
 func TestProgressIsHeldOnceForTheDelay(t *testing.T) {
 	p, now := newProgress(), testTime()
-	if got := p.hold(testUID, now); got != statusDelay {
+	if got := p.hold(testUID, now, statusDelay); got != statusDelay {
 		t.Errorf("first: %v", got)
 	}
-	if got := p.hold(testUID, now.Add(statusDelay/4)); got != statusDelay*3/4 {
+	if got := p.hold(testUID, now.Add(statusDelay/4), statusDelay); got != statusDelay*3/4 {
 		t.Errorf("during: %v", got)
 	}
-	if got := p.hold(testUID, now.Add(2*statusDelay)); got != 0 {
+	if got := p.hold(testUID, now.Add(2*statusDelay), statusDelay); got != 0 {
 		t.Errorf("after: %v", got)
 	}
 	p.written(testUID)
-	if got := p.hold(testUID, now.Add(3*statusDelay)); got != statusDelay {
+	if got := p.hold(testUID, now.Add(3*statusDelay), statusDelay); got != statusDelay {
 		t.Errorf("anew: %v", got)
 	}
 	p.forget(testUID)

@@ -10,8 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// statusDelay is how long a status write that may wait is held back, so that it can be merged with what follows.
-const statusDelay = time.Second
+// How long a status write that may wait is held back, so that it can be merged with what follows.
+const (
+	// statusDelay is for all that somebody may want to know of.
+	statusDelay = time.Second
+	// routineDelay is for a Pod that is on its way as it should be: longer than that takes where many start at once.
+	routineDelay = time.Minute
+)
 
 // progress remembers, between passes, what cannot be read from the objects. All of it may be lost without harm. It is safe for
 // concurrent use.
@@ -29,8 +34,8 @@ func newProgress() *progress {
 	return &progress{heldSince: map[types.UID]time.Time{}, starting: map[types.UID]bool{}, terminating: map[string]time.Time{}}
 }
 
-// hold returns how long a status write is to be held back from now on, or 0 if it was held long enough.
-func (p *progress) hold(uid types.UID, now time.Time) time.Duration {
+// hold returns how long a status write is to be held back from now on, or 0 if it was held for the delay.
+func (p *progress) hold(uid types.UID, now time.Time, delay time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	since, held := p.heldSince[uid]
@@ -38,7 +43,7 @@ func (p *progress) hold(uid types.UID, now time.Time) time.Duration {
 		since = now
 		p.heldSince[uid] = since
 	}
-	return max(0, statusDelay-now.Sub(since))
+	return max(0, delay-now.Sub(since))
 }
 
 // written notes that the status is up to date.

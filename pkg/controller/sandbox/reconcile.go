@@ -96,14 +96,18 @@ func (c *Controller) reconcileChildren(ctx context.Context, sandbox *agentsv1bet
 
 // updateStatus writes the status if it is worth a write now, and returns after which time it will be, or 0.
 func (c *Controller) updateStatus(ctx context.Context, sandbox *agentsv1beta1.Sandbox, status *agentsv1beta1.SandboxStatus) (time.Duration, error) {
+	delay := statusDelay
 	switch urgency(&sandbox.Status, status) {
 	case statusUnchanged:
 		c.progress.written(sandbox.UID)
 		return 0, nil
 	case statusRidesAlong:
 		return 0, nil
+	case statusRoutine:
+		delay = routineDelay
+		fallthrough
 	case statusMayWait:
-		if wait := c.progress.hold(sandbox.UID, c.config.Clock.Now()); wait > 0 {
+		if wait := c.progress.hold(sandbox.UID, c.config.Clock.Now(), delay); wait > 0 {
 			return wait, nil
 		}
 	}

@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestColdCreateCostsOnePodAndTwoStatusWrites(t *testing.T) {
 	// Scheduled, then running: too little to write home about, and soon followed by more.
 	pod := testPod(sandbox, ready, phase(corev1.PodPending))
 	f.inCache(pod)
-	if after := f.mustPass(); after != statusDelay {
+	if after := f.mustPass(); after != routineDelay {
 		t.Errorf("progress is held back for %v", after)
 	}
 	f.wantRequests()
@@ -87,7 +88,7 @@ func TestProgressIsWrittenAfterTheDelayIfNothingFollows(t *testing.T) {
 	f.mustPass()
 	f.requests()
 
-	f.clock.SetTime(testTime().Add(statusDelay))
+	f.clock.SetTime(testTime().Add(routineDelay))
 	f.mustPass()
 	f.wantRequests("patch sandboxes/status")
 	f.wantCondition(conditionPodScheduled, "True/PodScheduled: ")
@@ -331,6 +332,37 @@ func TestNothingIsDeletedUnlessALiveReadConfirmsIt(t *testing.T) {
 			for _, request := range f.requests() {
 				if strings.HasPrefix(request, "delete") {
 					t.Errorf("deleted on the word of a stale cache: %s", request)
+				}
+			}
+		})
+	}
+}
+
+// TestOrphanedChildIsNotTakenBack covers deletion with the propagation policy Orphan: the garbage collector removes the owner references
+// while the cache still shows the Sandbox as it was. A child that is adopted again then is deleted with the Sandbox.
+func TestOrphanedChildIsNotTakenBack(t *testing.T) {
+	deleting := func(sandbox *agentsv1beta1.Sandbox) {
+		now := metav1.NewTime(testTime())
+		sandbox.DeletionTimestamp, sandbox.Finalizers = &now, []string{metav1.FinalizerOrphanDependents}
+	}
+	cached := testSandbox(withVolume, wantService(true))
+	claim := desiredPersistentVolumeClaim(cached, &cached.Spec.VolumeClaimTemplates[0])
+	service := desiredService(cached)
+	for name, orphaned := range map[string]metav1.Object{"Pod": testPod(cached, ready), "PersistentVolumeClaim": claim, "Service": service} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).inCache(cached).onServer(testSandbox(withVolume, wantService(true), deleting))
+			for _, child := range []metav1.Object{testPod(cached, ready), claim.DeepCopy(), service.DeepCopy()} {
+				if reflect.TypeOf(child) == reflect.TypeOf(orphaned) {
+					child.SetOwnerReferences(nil)
+				}
+				f.everywhere(child.(runtime.Object))
+			}
+			if _, err := f.pass(); err == nil {
+				t.Error("the pass is not repeated")
+			}
+			for _, request := range f.requests() {
+				if strings.HasPrefix(request, "patch") {
+					t.Errorf("took the orphan back: %s", request)
 				}
 			}
 		})

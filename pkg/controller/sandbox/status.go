@@ -92,6 +92,8 @@ const (
 	statusUnchanged statusUrgency = iota
 	// statusRidesAlong: not worth a write of its own, however long it takes for another one to come.
 	statusRidesAlong
+	// statusRoutine: the Pod was scheduled, which the next state implies.
+	statusRoutine
 	// statusMayWait: progress of a Pod that is not ready yet, likely to be followed at once by more.
 	statusMayWait
 	// statusDue: write now.
@@ -112,6 +114,9 @@ func urgency(before, after *agentsv1beta1.SandboxStatus) statusUrgency {
 	if equality.Semantic.DeepEqual(before, after) {
 		return statusRidesAlong
 	}
+	if scheduledAsExpected(before, after) {
+		return statusRoutine
+	}
 	for _, status := range []*agentsv1beta1.SandboxStatus{before, after} {
 		dropProgress(status)
 	}
@@ -119,6 +124,21 @@ func urgency(before, after *agentsv1beta1.SandboxStatus) statusUrgency {
 		return statusMayWait
 	}
 	return statusDue
+}
+
+// scheduledAsExpected says whether nothing but that has changed: the Pod has a node, and perhaps addresses, and neither of the
+// statuses tells of anything that keeps it from becoming ready.
+func scheduledAsExpected(before, after *agentsv1beta1.SandboxStatus) bool {
+	const scheduled = agentsv1beta1.SandboxConditionPodScheduled
+	if meta.IsStatusConditionFalse(before.Conditions, scheduled) || !meta.IsStatusConditionTrue(after.Conditions, scheduled) {
+		return false
+	}
+	before, after = before.DeepCopy(), after.DeepCopy()
+	for _, status := range []*agentsv1beta1.SandboxStatus{before, after} {
+		status.PodIPs = nil
+		meta.RemoveStatusCondition(&status.Conditions, scheduled)
+	}
+	return equality.Semantic.DeepEqual(before, after)
 }
 
 // dropProgress removes from the status what a Pod on its way to readiness changes. Its scheduling is part of that, failures

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/embed"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -70,6 +71,8 @@ func New() *Options {
 		compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", ""), utilfeature.DefaultMutableFeatureGate))
 
 	serverRun := genericoptions.NewServerRunOptionsForComponent(compatibility.DefaultKubeComponent, globals)
+	// What is larger etcd refuses, with an answer that reads like a fault of the server.
+	serverRun.MaxRequestBodyBytes = embed.DefaultMaxRequestBytes
 	// The library's default of 0 waits at shutdown until clients give up their watches, which they do not do.
 	serverRun.ShutdownWatchTerminationGracePeriod = 2 * time.Second
 

@@ -3,6 +3,8 @@
 
 package v1beta1
 
+import "strings"
+
 // Labels that the system sets. Keys with these prefixes are reserved: users' values for them are ignored.
 const (
 	// SandboxNameHashLabel is on every Pod, Service and PersistentVolumeClaim of a Sandbox; its value is the hash of the
@@ -65,3 +67,11 @@ const (
 	SandboxReasonPodScheduled         = "PodScheduled"
 	SandboxReasonPodSchedulingUnknown = "PodSchedulingUnknown"
 )
+
+// IsReservedPodMetadataKey says whether a label or annotation key belongs to the system, so that podTemplate.metadata has no say in
+// it: what it holds under such a key is ignored.
+func IsReservedPodMetadataKey(key string) bool {
+	return strings.HasPrefix(key, GroupName+"/") ||
+		strings.HasPrefix(key, "extensions."+GroupName+"/") ||
+		key == TraceContextAnnotation
+}

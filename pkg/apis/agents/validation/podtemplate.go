@@ -6,7 +6,6 @@ package validation
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -46,22 +45,14 @@ func podTemplateRules(path *field.Path) []rule {
 	}, {
 		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Metadata.Labels },
 		check: func(s *agents.Sandbox) field.ErrorList {
-			return metav1validation.ValidateLabels(withoutKeys(s.Spec.PodTemplate.Metadata.Labels, IsReservedPodMetadataKey), metadata.Child("labels"))
+			return metav1validation.ValidateLabels(withoutKeys(s.Spec.PodTemplate.Metadata.Labels, v1beta1.IsReservedPodMetadataKey), metadata.Child("labels"))
 		},
 	}, {
 		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Metadata.Annotations },
 		check: func(s *agents.Sandbox) field.ErrorList {
-			return apimachineryvalidation.ValidateAnnotations(withoutKeys(s.Spec.PodTemplate.Metadata.Annotations, IsReservedPodMetadataKey), metadata.Child("annotations"))
+			return apimachineryvalidation.ValidateAnnotations(withoutKeys(s.Spec.PodTemplate.Metadata.Annotations, v1beta1.IsReservedPodMetadataKey), metadata.Child("annotations"))
 		},
 	}}
-}
-
-// IsReservedPodMetadataKey says whether a label or annotation key belongs to the system, so that podTemplate.metadata has no say in
-// it: what it holds under such a key is ignored, and therefore need not be valid either.
-func IsReservedPodMetadataKey(key string) bool {
-	return strings.HasPrefix(key, v1beta1.GroupName+"/") ||
-		strings.HasPrefix(key, "extensions."+v1beta1.GroupName+"/") ||
-		key == v1beta1.TraceContextAnnotation
 }
 
 func withoutKeys(m map[string]string, drop func(key string) bool) map[string]string {
@@ -87,10 +78,16 @@ func validateContainers(containers []corev1.Container, path *field.Path) field.E
 	return errs
 }
 
-// validateEnv refuses a variable with two sources, which is what a merge of a literal into a variable from a Secret leaves behind.
+// validateEnv refuses a variable with two sources, which is what a merge of a literal into a variable from a Secret leaves behind, and
+// one that is there twice, as a schema with map keys does: a client-side apply that takes one of them away takes both.
 func validateEnv(env []corev1.EnvVar, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	seen := sets.New[string]()
 	for i := range env {
+		if seen.Has(env[i].Name) {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("name"), env[i].Name))
+		}
+		seen.Insert(env[i].Name)
 		if env[i].Value != "" && env[i].ValueFrom != nil {
 			errs = append(errs, field.Invalid(path.Index(i).Child("valueFrom"), field.OmitValueType{}, "may not be specified when `value` is not empty"))
 		}

@@ -223,7 +223,7 @@ func TestValidateSandbox(t *testing.T) {
 		{"variable with a source", validSandbox(env(corev1.EnvVar{Name: "KEY", ValueFrom: &fromField})), nil},
 		{"variable with both", validSandbox(env(literal, corev1.EnvVar{Name: "BOTH", Value: "value", ValueFrom: &fromField})),
 			[]string{"FieldValueInvalid " + template + "spec.containers[0].env[1].valueFrom"}},
-		{"variable twice", validSandbox(env(literal, literal)), nil},
+		{"variable twice", validSandbox(env(literal, literal)), []string{"FieldValueDuplicate " + template + "spec.containers[0].env[1].name"}},
 		{"port by number", validSandbox(probedPort(intstr.FromInt32(80))), nil},
 		{"port by name", validSandbox(probedPort(intstr.FromString("http"))), nil},
 		{"port by neither", validSandbox(probedPort(intstr.IntOrString{Type: 2})), []string{"FieldValueInvalid " + template + "spec"}},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/validation"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
 
 // warnings returns what is allowed in a Sandbox and yet hardly meant. Only what differs from the old Sandbox is looked at: whoever
@@ -41,41 +40,24 @@ func warnings(sandbox, old *agents.Sandbox, now time.Time) []string {
 func ignoredKeys(entries, old map[string]string, path *field.Path) []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if _, before := old[key]; !before && validation.IsReservedPodMetadataKey(key) {
+		if _, before := old[key]; !before && v1beta1.IsReservedPodMetadataKey(key) {
 			found = append(found, fmt.Sprintf("%s: reserved, ignored", path.Key(key)))
 		}
 	}
 	return found
 }
 
-// podSpecWarnings returns what kube-apiserver says, of a Pod, to those lists whose keys need not be unique there: a later apply that
-// removes one of two equal entries removes both.
+// podSpecWarnings returns what kube-apiserver says of ports that a Pod has twice.
 func podSpecWarnings(spec *corev1.PodSpec, path *field.Path) []string {
 	var found []string
 	ports := map[corev1.ContainerPort]*field.Path{}
 	visit := func(containers []corev1.Container, path *field.Path) {
 		for i := range containers {
-			found = append(found, envWarnings(containers[i].Env, path.Index(i).Child("env"))...)
 			found = append(found, portWarnings(containers[i].Ports, ports, path.Index(i).Child("ports"))...)
 		}
 	}
 	visit(spec.InitContainers, path.Child("initContainers"))
 	visit(spec.Containers, path.Child("containers"))
-	return found
-}
-
-// envWarnings names the variables that replace one of the same name without building on its value.
-func envWarnings(env []corev1.EnvVar, path *field.Path) []string {
-	var found []string
-	seen := map[string]bool{}
-	for i := range env {
-		name, reference := env[i].Name, "$("+env[i].Name+")"
-		extends := env[i].Value != reference && strings.Contains(env[i].Value, reference)
-		if seen[name] && !extends {
-			found = append(found, fmt.Sprintf("%s: hides previous definition of %q, which may be dropped when using apply", path.Index(i), name))
-		}
-		seen[name] = true
-	}
 	return found
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/validation"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
@@ -23,9 +22,6 @@ func TestWarnings(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	shutdown := func(after time.Duration) tweak {
 		return func(s *agents.Sandbox) { s.Spec.ShutdownTime = &metav1.Time{Time: now.Add(after)} }
-	}
-	env := func(env ...corev1.EnvVar) tweak {
-		return func(s *agents.Sandbox) { s.Spec.PodTemplate.Spec.Containers[0].Env = env }
 	}
 	ports := func(ports ...corev1.ContainerPort) tweak {
 		return func(s *agents.Sandbox) { s.Spec.PodTemplate.Spec.Containers[0].Ports = ports }
@@ -45,8 +41,6 @@ func TestWarnings(t *testing.T) {
 	onHost := corev1.ContainerPort{ContainerPort: 3389, Protocol: corev1.ProtocolTCP, HostPort: 3389}
 	named := tcp
 	named.Name = "rdp"
-	twice := env(corev1.EnvVar{Name: "A", Value: "1"}, corev1.EnvVar{Name: "A", Value: "2"})
-	const hidden = `spec.podTemplate.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`
 	const past = "spec.shutdownTime: has passed already, so the Sandbox expires at once"
 
 	for _, test := range []struct {
@@ -63,16 +57,6 @@ func TestWarnings(t *testing.T) {
 		{"shutdown time past", nil, []tweak{shutdown(-time.Second)}, []string{past}},
 		{"shutdown time moved into the past", []tweak{shutdown(time.Hour)}, []tweak{shutdown(-time.Second)}, []string{past}},
 		{"shutdown time that has passed meanwhile", []tweak{shutdown(-time.Second)}, []tweak{shutdown(-time.Second), suspended}, nil},
-
-		{"variables", nil, []tweak{env(corev1.EnvVar{Name: "A", Value: "1"}, corev1.EnvVar{Name: "B", Value: "2"})}, nil},
-		{"variable twice", nil, []tweak{twice}, []string{hidden}},
-		{"variable that refers to nothing but itself", nil,
-			[]tweak{env(corev1.EnvVar{Name: "A", Value: "1"}, corev1.EnvVar{Name: "A", Value: "$(A)"})}, []string{hidden}},
-		{"variable that builds on itself", nil,
-			[]tweak{env(corev1.EnvVar{Name: "A", Value: "1"}, corev1.EnvVar{Name: "A", Value: "$(A):2"})}, nil},
-		{"variable in two containers", nil,
-			[]tweak{env(corev1.EnvVar{Name: "A"}), beside(corev1.Container{Name: "other", Env: []corev1.EnvVar{{Name: "A"}}})}, nil},
-		{"variable twice as before", []tweak{twice}, []tweak{twice, suspended, labelled}, nil},
 
 		{"port on two protocols", nil, []tweak{ports(tcp, udp)}, nil},
 		{"port on the host as well", nil, []tweak{ports(tcp, onHost)}, nil},
@@ -117,7 +101,7 @@ func TestIgnoredKeysAreThoseThatDoNotReachThePod(t *testing.T) {
 		sandbox.Spec.PodTemplate.Metadata = v1beta1.PodMetadata{Labels: map[string]string{key: "asked"}, Annotations: map[string]string{key: "asked"}}
 		pod := &corev1.Pod{}
 		sandboxpod.SyncMetadata(sandbox, pod)
-		reserved := validation.IsReservedPodMetadataKey(key)
+		reserved := v1beta1.IsReservedPodMetadataKey(key)
 		if ignored := pod.Labels[key] != "asked"; ignored != reserved {
 			t.Errorf("label %q: ignored is %t, reserved is %t", key, ignored, reserved)
 		}
