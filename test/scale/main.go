@@ -78,12 +78,7 @@ func (s settings) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			c.printLogs(os.Stderr)
-		}
-		err = errors.Join(err, c.remove(ctx))
-	}()
+	defer func() { err = errors.Join(err, c.remove(ctx)) }()
 	m, err := newMeasurement(c, s)
 	if err != nil {
 		return err
@@ -91,6 +86,7 @@ func (s settings) run(ctx context.Context, out io.Writer) (err error) {
 	stages, err := m.run(ctx)
 	writeReport(out, s.sandboxes, stages)
 	if err != nil {
+		c.printLogs(os.Stderr)
 		return err
 	}
 	return check(s.sandboxes, stages)
