@@ -34,6 +34,8 @@ func FuzzObservedStatus(f *testing.F) {
 	f.Add(`{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes"}]}}`, "", "", uint8(seedServiceUnknown))
 	f.Add(`{"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"},"status":{"phase":"Failed"}}`, "", "", uint8(seedSuspended))
 	f.Add(`{"status":{"conditions":[{"type":"PodScheduled","status":"","reason":"not a reason"}]}}`, "", "", uint8(0))
+	f.Add(`{"status":{"phase":"Pending","initContainerStatuses":[{"name":"a","state":{"running":{}},"lastState":{"terminated":{"exitCode":1}}}],"containerStatuses":[{"name":"b","state":{"waiting":{"reason":"ErrImagePull","message":"not found"}}}]}}`, "", "", uint8(seedService))
+	f.Add(`{"status":{"phase":"Failed","reason":"Evicted","message":"low on memory"}}`, "", "", uint8(0))
 	f.Add("", "no luck", "nor here", uint8(seedSuspended|seedService))
 	f.Add("", "", "", uint8(seedExpired))
 
