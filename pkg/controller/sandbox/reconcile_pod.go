@@ -30,7 +30,9 @@ func (c *Controller) reconcilePod(ctx context.Context, sandbox *agentsv1beta1.Sa
 	var pod *corev1.Pod
 	switch len(pods) {
 	case 0:
-		pod = c.namedPod(sandbox)
+		if pod, err = c.namedPod(ctx, sandbox); err != nil {
+			return nil, err
+		}
 	case 1:
 		pod = pods[0]
 	default:
@@ -71,14 +73,27 @@ func (c *Controller) ownedPods(sandbox *agentsv1beta1.Sandbox) ([]*corev1.Pod, e
 
 // namedPod returns the Pod that the Sandbox does not control but could mean: one that the pod-name annotation names and that may
 // be adopted, or whichever has the name that the Pod of the Sandbox should have. The annotation is a user's word, so it is
-// heard only where it leads to a Pod that is up for adoption.
-func (c *Controller) namedPod(sandbox *agentsv1beta1.Sandbox) *corev1.Pod {
-	if name := sandbox.Annotations[agentsv1beta1.SandboxPodNameAnnotation]; name != "" {
-		if pod := c.podNamed(sandbox.Namespace, name); pod != nil && relationTo(sandbox, pod) == unowned && adoptable(sandbox, pod) {
-			return pod
+// heard only where it leads to a Pod that is up for adoption. Such a Pod may lack the label by which the informer finds Pods, and
+// is then read from the server.
+func (c *Controller) namedPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Pod, error) {
+	name := sandbox.Annotations[agentsv1beta1.SandboxPodNameAnnotation]
+	if name == "" {
+		return c.podNamed(sandbox.Namespace, naming.Pod(sandbox.Name)), nil
+	}
+	pod := c.podNamed(sandbox.Namespace, name)
+	if pod == nil {
+		live, err := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !objectNotFound(err) {
+			return nil, fmt.Errorf("getting pod %q, which annotation %s names: %w", name, agentsv1beta1.SandboxPodNameAnnotation, err)
+		}
+		if err == nil {
+			pod = trimPod(live)
 		}
 	}
-	return c.podNamed(sandbox.Namespace, naming.Pod(sandbox.Name))
+	if pod != nil && relationTo(sandbox, pod) == unowned && adoptable(sandbox, pod) {
+		return pod, nil
+	}
+	return c.podNamed(sandbox.Namespace, naming.Pod(sandbox.Name)), nil
 }
 
 func (c *Controller) podNamed(namespace, name string) *corev1.Pod {

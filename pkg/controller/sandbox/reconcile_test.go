@@ -431,6 +431,25 @@ func TestPodNameAnnotationCannotPointAtAVictim(t *testing.T) {
 	}
 }
 
+func TestPodNameAnnotationFindsAnAdoptablePodThatNoInformerShows(t *testing.T) {
+	sandbox := testSandbox(func(s *agentsv1beta1.Sandbox) {
+		s.Annotations = map[string]string{agentsv1beta1.SandboxPodNameAnnotation: "legacy"}
+	})
+	legacy := testPod(sandbox, disown, func(p *corev1.Pod) {
+		p.Name, p.Labels = "legacy", map[string]string{agentsv1beta1.AdoptableLabel: "true"}
+	})
+	f := newFixture(t).everywhere(sandbox).onServer(legacy)
+	f.mustPass()
+	if patch := f.patchOf("pods"); !strings.Contains(patch, `"uid":"sandbox-uid"`) || !strings.Contains(patch, agentsv1beta1.SandboxNameHashLabel) {
+		t.Errorf("the Pod was not adopted: %s", patch)
+	}
+	for _, request := range f.requests() {
+		if strings.HasPrefix(request, "create pods") {
+			t.Error("another Pod was made")
+		}
+	}
+}
+
 func TestOwnedPodOfAnotherNameIsUsed(t *testing.T) {
 	pod := testPod(testSandbox(), ready, func(p *corev1.Pod) { p.Name = "legacy" })
 	f := newFixture(t).everywhere(testSandbox(), pod)

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
@@ -21,7 +20,7 @@ import (
 // the template can be written in every format. Whether it can become a Pod is for kube-apiserver to say.
 func podTemplateRules(path *field.Path) []rule {
 	spec, metadata := path.Child("spec"), path.Child("metadata")
-	return []rule{{
+	return append(podListKeyRules(spec), []rule{{
 		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec.Containers },
 		check: func(s *agents.Sandbox) field.ErrorList {
 			if len(s.Spec.PodTemplate.Spec.Containers) == 0 {
@@ -33,11 +32,6 @@ func podTemplateRules(path *field.Path) []rule {
 		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec.InitContainers },
 		check: func(s *agents.Sandbox) field.ErrorList {
 			return validateContainers(s.Spec.PodTemplate.Spec.InitContainers, spec.Child("initContainers"))
-		},
-	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec.Volumes },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			return validateVolumeNames(s.Spec.PodTemplate.Spec.Volumes, spec.Child("volumes"))
 		},
 	}, {
 		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec },
@@ -52,7 +46,7 @@ func podTemplateRules(path *field.Path) []rule {
 		check: func(s *agents.Sandbox) field.ErrorList {
 			return apimachineryvalidation.ValidateAnnotations(withoutKeys(s.Spec.PodTemplate.Metadata.Annotations, v1beta1.IsReservedPodMetadataKey), metadata.Child("annotations"))
 		},
-	}}
+	}}...)
 }
 
 func withoutKeys(m map[string]string, drop func(key string) bool) map[string]string {
@@ -62,47 +56,24 @@ func withoutKeys(m map[string]string, drop func(key string) bool) map[string]str
 }
 
 func validateContainers(containers []corev1.Container, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[string]()
+	errs := duplicateNames(containers, path, func(c *corev1.Container) string { return c.Name })
 	for i := range containers {
-		name, namePath := containers[i].Name, path.Index(i).Child("name")
-		switch {
-		case name == "":
-			errs = append(errs, field.Required(namePath, ""))
-		case seen.Has(name):
-			errs = append(errs, field.Duplicate(namePath, name))
+		if containers[i].Name == "" {
+			errs = append(errs, field.Required(path.Index(i).Child("name"), ""))
 		}
-		seen.Insert(name)
 		errs = append(errs, validateEnv(containers[i].Env, path.Index(i).Child("env"))...)
+		errs = append(errs, validateContainerListKeys(&containers[i], path.Index(i))...)
 	}
 	return errs
 }
 
-// validateEnv refuses a variable with two sources, which is what a merge of a literal into a variable from a Secret leaves behind, and
-// one that is there twice, as a schema with map keys does: a client-side apply that takes one of them away takes both.
+// validateEnv refuses a variable with two sources, which is what a merge of a literal into a variable from a Secret leaves behind.
 func validateEnv(env []corev1.EnvVar, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	seen := sets.New[string]()
 	for i := range env {
-		if seen.Has(env[i].Name) {
-			errs = append(errs, field.Duplicate(path.Index(i).Child("name"), env[i].Name))
-		}
-		seen.Insert(env[i].Name)
 		if env[i].Value != "" && env[i].ValueFrom != nil {
 			errs = append(errs, field.Invalid(path.Index(i).Child("valueFrom"), field.OmitValueType{}, "may not be specified when `value` is not empty"))
 		}
-	}
-	return errs
-}
-
-func validateVolumeNames(volumes []corev1.Volume, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[string]()
-	for i := range volumes {
-		if seen.Has(volumes[i].Name) {
-			errs = append(errs, field.Duplicate(path.Index(i).Child("name"), volumes[i].Name))
-		}
-		seen.Insert(volumes[i].Name)
 	}
 	return errs
 }
