@@ -43,6 +43,10 @@ test-e2e: ## Run the tests on the real cluster, which is started and left up. Ro
 fuzz: ## Fuzz each fuzz target for ten seconds.
 	@hack/fuzz.sh
 
+.PHONY: scale
+scale: ## Count what 2,000 Sandboxes cost on a light cluster, and fail if it is more than it must be. Root.
+	@hack/scale.sh
+
 .PHONY: bench
 bench: ## Measure latencies on the real cluster. Root.
 	@hack/bench.sh

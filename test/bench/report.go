@@ -71,13 +71,13 @@ func (r *report) writeJSON(to io.Writer) error {
 
 func (r *report) writeTable(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "METRIC (ms)\tP50\tP90\tP99\tP50 RATIO") //nolint:errcheck // Flush returns the error.
+	fmt.Fprintln(table, "METRIC (ms)\tP50\tP90\tP99\tP50 RATIO") // Flush returns the error.
 	for _, m := range r.Metrics {
 		ratio := ""
 		if m.Baseline != "" {
 			ratio = fmt.Sprintf("%.2f × %s", m.Ratio, m.Baseline)
 		}
-		fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%.1f\t%s\n", m.Name, m.P50, m.P90, m.P99, ratio) //nolint:errcheck // Flush returns the error.
+		fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%.1f\t%s\n", m.Name, m.P50, m.P90, m.P99, ratio) // Flush returns the error.
 	}
 	return table.Flush()
 }

@@ -194,7 +194,7 @@ func fieldsOf(t *testing.T, sandbox *v1beta1.Sandbox, manager string) *fieldpath
 			continue
 		}
 		set := fieldpath.NewSet()
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			t.Fatal(err)
 		}
 		all = all.Union(set)

@@ -89,10 +89,10 @@ func translate(err error, name string) error {
 
 // sandboxField returns the field of a Sandbox that a field of its Pod comes from.
 func sandboxField(field string) string {
-	switch {
-	case field == "metadata.name":
+	switch field {
+	case "metadata.name":
 		return field
-	case field == "":
+	case "":
 		return "spec.podTemplate"
 	default:
 		return "spec.podTemplate." + field
