@@ -39,6 +39,10 @@ test-integration: ## Run the tests on light clusters, which they start. Root.
 test-e2e: ## Run the tests on the real cluster, which is started and left up. Root.
 	@hack/test.sh e2e
 
+.PHONY: test-recovery
+test-recovery: ## End all processes of the real cluster and see it come back, then go without a trace. A new one is left up. Root.
+	@hack/test.sh recovery
+
 .PHONY: fuzz
 fuzz: ## Fuzz each fuzz target for ten seconds.
 	@hack/fuzz.sh

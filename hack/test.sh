@@ -2,11 +2,12 @@
 # Copyright The sandbox-apiserver Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Usage: test.sh [unit | integration | e2e]...
+# Usage: test.sh [unit | integration | e2e | recovery]...
 # Runs tests; all of them if none are named.
 #   unit:        every package, with the race detector
 #   integration: against the light cluster, which the tests start
 #   e2e:         against the real cluster, which is brought up first and left up
+#   recovery:    of the real cluster from the sudden end of all its processes; a new one is left up
 # Those for which there must be a cluster need root. Without it they are left out, which is a failure.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -34,10 +35,12 @@ e2e() {
   }
 }
 
+recovery() { "${ROOT}/hack/test-recovery.sh"; }
+
 run() {
   case $1 in
     unit) unit ;;
-    integration | e2e)
+    integration | e2e | recovery)
       require_root "the cluster of the $1 tests, which are left out, "
       "$1"
       ;;
@@ -47,7 +50,7 @@ run() {
 
 cd "${ROOT}"
 suites=("$@")
-((${#suites[@]})) || suites=(unit integration e2e)
+((${#suites[@]})) || suites=(unit integration e2e recovery)
 if ((${#suites[@]} == 1)); then
   run "${suites[0]}"
   step "${suites[0]} tests passed"
