@@ -15,7 +15,7 @@ const (
 	// statusDelay is for all that somebody may want to know of.
 	statusDelay = time.Second
 	// routineDelay is for a Pod that is on its way as it should be: longer than that takes where many start at once.
-	routineDelay = time.Minute
+	routineDelay = 10 * time.Second
 )
 
 // progress remembers, between passes, what cannot be read from the objects. All of it may be lost without harm. It is safe for
