@@ -65,7 +65,10 @@ func New() *Options {
 		Conditions: []apiserver.AnonymousAuthCondition{{Path: "/livez"}, {Path: "/readyz"}, {Path: "/healthz"}},
 	}
 
-	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+	// The library reads the gates of the process, so all Options share them.
+	if _, known := utilfeature.DefaultMutableFeatureGate.GetAll()[logsapi.ContextualLogging]; !known {
+		utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+	}
 	globals := compatibility.NewComponentGlobalsRegistry()
 	utilruntime.Must(globals.Register(compatibility.DefaultKubeComponent,
 		compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", ""), utilfeature.DefaultMutableFeatureGate))
