@@ -53,6 +53,7 @@ func TestCheckOptions(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"up"}, {"up", "imaginary"}, {"down"}, {"build", "imaginary"}, {"up", "light"}, {"image"}, {"load"}, {"start"},
+		{"start", "sandbox-apiserver", "--dir=/nonexistent"}, {"route", "sandbox-controller", "--dir=/nonexistent"},
 	} {
 		root := New()
 		root.SetArgs(args)

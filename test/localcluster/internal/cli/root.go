@@ -32,7 +32,7 @@ func New() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.componentsDir, "components-dir", "",
 		"Directory of the wrapper modules. Default: beside the source of this program.")
-	root.AddCommand(a.newBuild(), a.newUp(), a.newDown(), a.newStart(), a.newStop(),
+	root.AddCommand(a.newBuild(), a.newUp(), a.newDown(), a.newStart(), a.newStop(), a.newRoute(),
 		a.newImage(), a.newLoad(), a.newContainerPID())
 	return root
 }

@@ -4,6 +4,8 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/component"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/controlplane"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/lightcluster"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/realcluster"
 )
@@ -129,40 +132,91 @@ func (a *app) newDown() *cobra.Command {
 	return down
 }
 
+// programs are those that can be started beside a light cluster, for messages.
+const programs = "sandbox-apiserver|sandbox-controller|" + lightcluster.ExternalEtcd
+
 // newStart returns the command that starts this project's programs.
 func (a *app) newStart() *cobra.Command {
-	var dir, binary string
+	var (
+		dir, binary string
+		instance    int
+		asJSON      bool
+	)
 	cmd := &cobra.Command{
-		Use:   "start sandbox-apiserver|sandbox-controller [-- ARGS...]",
-		Short: "Start a program of this project beside a light cluster and wait until it serves",
+		Use:   "start " + programs + " [-- ARGS...]",
+		Short: "Start a program beside a light cluster and wait until it serves",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.light(dir)
 			if err != nil {
 				return err
 			}
-			// Its working directory is another one.
-			file, err := filepath.Abs(binary)
+			file, err := a.productBinary(cmd.Context(), args[0], binary)
 			if err != nil {
 				return err
 			}
-			return c.StartProduct(cmd.Context(), args[0], file, args[1:])
+			started, err := c.StartProduct(cmd.Context(), lightcluster.Process{Program: args[0], Instance: instance}, file, args[1:])
+			if err != nil || !asJSON {
+				return err
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(started)
 		},
 	}
 	addDirFlag(cmd, &dir)
-	cmd.Flags().StringVar(&binary, "bin", "", "File of the program.")
-	markRequired(cmd, "bin")
+	addInstanceFlag(cmd, &instance)
+	cmd.Flags().StringVar(&binary, "bin", "", "File of the program. Default for "+lightcluster.ExternalEtcd+": that of the cluster's etcd.")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print the name of the process, its pid and where it serves.")
+	return cmd
+}
+
+// productBinary returns the absolute path of a program to start: its working
+// directory is another one.
+func (a *app) productBinary(ctx context.Context, program, file string) (string, error) {
+	if file != "" {
+		return filepath.Abs(file)
+	}
+	if program != lightcluster.ExternalEtcd {
+		return "", fmt.Errorf("--bin must name the file of %s", program)
+	}
+	binaries, err := a.build(ctx, component.Light)
+	if err != nil {
+		return "", err
+	}
+	return binaries.Path(controlplane.Etcd), nil
+}
+
+// newRoute returns the command that chooses the server of the API.
+func (a *app) newRoute() *cobra.Command {
+	var (
+		dir      string
+		instance int
+	)
+	cmd := &cobra.Command{
+		Use:   "route sandbox-apiserver",
+		Short: "Make kube-apiserver of a light cluster pass requests on to another instance of the server",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.light(dir)
+			if err != nil {
+				return err
+			}
+			return c.Route(cmd.Context(), lightcluster.Process{Program: args[0], Instance: instance})
+		},
+	}
+	addDirFlag(cmd, &dir)
+	addInstanceFlag(cmd, &instance)
 	return cmd
 }
 
 // newStop returns the command that stops this project's programs.
 func (a *app) newStop() *cobra.Command {
 	var (
-		dir  string
-		kill bool
+		dir      string
+		instance int
+		kill     bool
 	)
 	cmd := &cobra.Command{
-		Use:   "stop sandbox-apiserver|sandbox-controller",
+		Use:   "stop " + programs,
 		Short: "Stop a program that was started beside a light cluster",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -170,10 +224,11 @@ func (a *app) newStop() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.StopProduct(cmd.Context(), args[0], kill)
+			return c.StopProduct(cmd.Context(), lightcluster.Process{Program: args[0], Instance: instance}, kill)
 		},
 	}
 	addDirFlag(cmd, &dir)
+	addInstanceFlag(cmd, &instance)
 	cmd.Flags().BoolVar(&kill, "kill", false, "End it at once with SIGKILL.")
 	return cmd
 }
@@ -215,6 +270,10 @@ func (a *app) light(dir string) (lightcluster.Cluster, error) {
 func addDirFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "dir", "", "Directory of the light cluster's state.")
 	markRequired(cmd, "dir")
+}
+
+func addInstanceFlag(cmd *cobra.Command, instance *int) {
+	cmd.Flags().IntVar(instance, "instance", 1, fmt.Sprintf("Which process of the program, from 1 to %d.", lightcluster.MaxInstances))
 }
 
 func addKubeconfigFlag(cmd *cobra.Command, file *string) {

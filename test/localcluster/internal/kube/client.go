@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,6 +44,21 @@ func NewClient(dir, server string) (*Client, error) {
 		ForceAttemptHTTP2: true,
 	}
 	return &Client{&http.Client{Transport: transport, Timeout: 5 * time.Second}, server}, nil
+}
+
+// statusError is an answer other than success.
+type statusError struct {
+	request, status, body string
+	code                  int
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%s: %s: %s", e.request, e.status, e.body) }
+
+// IsNotFound tells whether a server answered that there is nothing at the path
+// that it was asked for.
+func IsNotFound(err error) bool {
+	status, ok := errors.AsType[*statusError](err)
+	return ok && status.code == http.StatusNotFound
 }
 
 // Ready returns nil if the API server serves.
@@ -112,7 +128,7 @@ func (c *Client) do(ctx context.Context, method, path, contentType string, body 
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, bytes.TrimSpace(data))
+		return &statusError{method + " " + path, resp.Status, string(bytes.TrimSpace(data)), resp.StatusCode}
 	}
 	if into == nil {
 		return nil

@@ -57,7 +57,7 @@ func New(dir string, report *progress.Reporter) Cluster {
 
 // owned are the entries of the directory that belong to a cluster and go with it.
 var owned = []string{
-	"audit", "audit-policy.yaml", "etcd", "fingerprint", "kwok.yaml", "log", "pki", "port", "processes", sandboxEtcd,
+	"audit", "audit-policy.yaml", "etcd", "fingerprint", "kwok.yaml", "log", "pki", "port", "processes", sandboxEtcd, ExternalEtcd,
 }
 
 // Up makes sure that the cluster runs, and writes its administrator's kubeconfig
@@ -234,7 +234,9 @@ func (c Cluster) port() (uint16, error) {
 	return uint16(port), err
 }
 
-func (c Cluster) adminKubeconfig() string { return filepath.Join(c.dir, "pki", "admin.kubeconfig") }
+func (c Cluster) pki() string { return controlplane.Config{Dir: c.dir}.PKI() }
+
+func (c Cluster) adminKubeconfig() string { return filepath.Join(c.pki(), "admin.kubeconfig") }
 
 func (c Cluster) writeKubeconfig(to string) error {
 	if to == "" {

@@ -25,11 +25,20 @@ const (
 	kwokOffset
 	controllerManagerOffset
 	schedulerOffset
+	externalEtcdClientOffset
+	externalEtcdPeerOffset
+	// From here on it is those of a first instance of each of this project's
+	// programs. Those of the others follow.
 	sandboxAPIServerOffset
 	controllerMetricsOffset
 	controllerHealthOffset
+	nextInstanceOffset
+
+	portsPerInstance = nextInstanceOffset - sandboxAPIServerOffset
+	// MaxInstances is how many processes of one program there may be in a cluster.
+	MaxInstances = 3
 	// PortsPerCluster is how far apart the ports of two clusters must be.
-	PortsPerCluster
+	PortsPerCluster = sandboxAPIServerOffset + MaxInstances*portsPerInstance
 )
 
 var (

@@ -5,7 +5,6 @@ package lightcluster
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,199 +15,265 @@ import (
 	"time"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/cluster"
-	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/controlplane"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/kube"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/localcluster/internal/process"
 )
 
-// sandboxEtcd is the directory of the API server's embedded etcd. It survives
-// stop and start, and goes with the cluster.
-const sandboxEtcd = "sandbox-etcd"
-
 const (
 	sandboxAPIServer  = "sandbox-apiserver"
 	sandboxController = "sandbox-controller"
-	sandboxNamespace  = "agent-sandbox-system"
-	sandboxHost       = sandboxAPIServer + "." + sandboxNamespace + ".svc"
-	apiServicePath    = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.agents.x-k8s.io"
-	stopGrace         = 30 * time.Second
+	// ExternalEtcd is an etcd that servers share, and also the directory of its
+	// data. It has nothing to do with that of the cluster.
+	ExternalEtcd = "external-etcd"
+	// sandboxEtcd is the directory of the etcd inside a server. It survives stop
+	// and start, and goes with the cluster.
+	sandboxEtcd = "sandbox-etcd"
+
+	sandboxNamespace = "agent-sandbox-system"
+	sandboxHost      = sandboxAPIServer + "." + sandboxNamespace + ".svc"
+	stopGrace        = 30 * time.Second
 )
 
-// product is a program of this project that runs as a process of the host
-// beside a light cluster.
+// product is a program that runs as a process of the host beside a light
+// cluster: one of this project, or what it needs.
 type product struct {
+	// instances is how many processes of it there may be.
+	instances int
+	// url is where it serves: its API, or the metrics of what has none.
+	url func(i instance) string
 	// args are its flags.
-	args func(c Cluster, port uint16) []string
+	args func(i instance) []string
 	// prepare is called before it starts.
-	prepare func(ctx context.Context, c Cluster, port uint16, client *kube.Client) error
+	prepare func(ctx context.Context, i instance, client *kube.Client) error
 	// ready returns nil when it serves.
-	ready func(ctx context.Context, c Cluster, port uint16, client *kube.Client) error
+	ready func(ctx context.Context, i instance) error
+	// publish is called when the first instance serves.
+	publish func(ctx context.Context, i instance, client *kube.Client) error
 }
 
 var products = map[string]product{
 	sandboxAPIServer: {
-		args: func(c Cluster, port uint16) []string {
-			return []string{
-				"--kubeconfig=" + c.adminKubeconfig(),
-				"--authentication-kubeconfig=" + c.adminKubeconfig(),
-				"--authorization-kubeconfig=" + c.adminKubeconfig(),
-				"--bind-address=127.0.0.1",
-				fmt.Sprintf("--secure-port=%d", port+sandboxAPIServerOffset),
-				"--tls-cert-file=" + filepath.Join(c.dir, "pki", sandboxAPIServer+".crt"),
-				"--tls-private-key-file=" + filepath.Join(c.dir, "pki", sandboxAPIServer+".key"),
-				"--etcd-data-dir=" + filepath.Join(c.dir, sandboxEtcd),
-				"--namespace=" + sandboxNamespace,
-			}
-		},
-		prepare: registerAPIService,
-		ready:   apiServiceReady,
+		instances: MaxInstances,
+		url:       apiServerURL,
+		args:      apiServerArgs,
+		prepare:   prepareAPIServer,
+		ready:     apiServerReady,
+		publish:   publish,
 	},
 	sandboxController: {
-		args: func(c Cluster, port uint16) []string {
+		instances: MaxInstances,
+		url:       func(i instance) string { return i.local(controllerMetricsOffset) },
+		args: func(i instance) []string {
 			return []string{
-				"--kubeconfig=" + c.adminKubeconfig(),
+				"--kubeconfig=" + i.cluster.adminKubeconfig(),
 				"--leader-elect=false",
-				fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port+controllerMetricsOffset),
-				fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", port+controllerHealthOffset),
+				fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", i.port(controllerMetricsOffset)),
+				fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", i.port(controllerHealthOffset)),
 			}
 		},
-		ready: func(ctx context.Context, _ Cluster, port uint16, _ *kube.Client) error {
-			return get(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", port+controllerHealthOffset))
+		ready: func(ctx context.Context, i instance) error {
+			return get(ctx, i.local(controllerHealthOffset)+"/readyz")
+		},
+	},
+	ExternalEtcd: {
+		instances: 1,
+		url:       func(i instance) string { return i.local(externalEtcdClientOffset) },
+		args: func(i instance) []string {
+			client, peer := i.local(externalEtcdClientOffset), i.local(externalEtcdPeerOffset)
+			return []string{
+				"--data-dir=" + filepath.Join(i.cluster.dir, ExternalEtcd),
+				"--listen-client-urls=" + client,
+				"--advertise-client-urls=" + client,
+				"--listen-peer-urls=" + peer,
+				"--initial-advertise-peer-urls=" + peer,
+				"--initial-cluster=default=" + peer,
+				"--log-level=warn",
+			}
+		},
+		ready: func(ctx context.Context, i instance) error {
+			return get(ctx, i.local(externalEtcdClientOffset)+"/readyz")
 		},
 	},
 }
 
-// StartProduct starts a program of this project and waits until it serves.
-func (c Cluster) StartProduct(ctx context.Context, name, binary string, extraArgs []string) error {
-	p, err := findProduct(name)
-	if err != nil {
-		return err
+// apiServerURL has the name that the serving certificate is for.
+func apiServerURL(i instance) string {
+	return fmt.Sprintf("https://localhost:%d", i.port(sandboxAPIServerOffset))
+}
+
+func apiServerArgs(i instance) []string {
+	args := []string{
+		"--kubeconfig=" + i.cluster.adminKubeconfig(),
+		"--authentication-kubeconfig=" + i.cluster.adminKubeconfig(),
+		"--authorization-kubeconfig=" + i.cluster.adminKubeconfig(),
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", i.port(sandboxAPIServerOffset)),
+		"--tls-cert-file=" + filepath.Join(i.cluster.pki(), sandboxAPIServer+".crt"),
+		"--tls-private-key-file=" + filepath.Join(i.cluster.pki(), sandboxAPIServer+".key"),
+		"--namespace=" + sandboxNamespace,
 	}
-	if c.Group.Running(name) {
-		return fmt.Errorf("%s is running already", name)
+	if i.cluster.hasExternalEtcd() {
+		return append(args, "--etcd-servers="+i.first().local(externalEtcdClientOffset))
 	}
-	port, err := c.port()
-	if err != nil {
-		return err
+	return append(args, "--etcd-data-dir="+filepath.Join(i.cluster.dir, sandboxEtcd))
+}
+
+// hasExternalEtcd tells whether one was ever started: a server must not turn to
+// another storage because that one is down.
+func (c Cluster) hasExternalEtcd() bool {
+	_, err := os.Stat(filepath.Join(c.dir, ExternalEtcd))
+	return err == nil
+}
+
+// instance is one of the processes of a program.
+type instance struct {
+	program string
+	// number counts from 1.
+	number int
+	product
+	cluster Cluster
+	// clusterPort is that of the cluster's API server.
+	clusterPort uint16
+}
+
+// process is the name of the process and of its log.
+func (i instance) process() string {
+	if i.number == 1 {
+		return i.program
 	}
-	pki := filepath.Join(c.dir, "pki")
-	client, err := kube.NewClient(pki, fmt.Sprintf("https://127.0.0.1:%d", port))
+	return fmt.Sprintf("%s-%d", i.program, i.number)
+}
+
+// port returns the instance's own port from the offset of a first instance's.
+func (i instance) port(offset uint16) uint16 {
+	return i.clusterPort + offset + uint16(i.number-1)*portsPerInstance
+}
+
+// local returns the URL of a port without TLS.
+func (i instance) local(offset uint16) string {
+	return fmt.Sprintf("http://127.0.0.1:%d", i.port(offset))
+}
+
+// first returns the first instance.
+func (i instance) first() instance {
+	i.number = 1
+	return i
+}
+
+// Process names a process of a program: Instance counts from 1.
+type Process struct {
+	Program  string
+	Instance int
+}
+
+// Started tells of a process that serves.
+type Started struct {
+	// Process is its name, by which its log is called too.
+	Process string `json:"process"`
+	PID     int    `json:"pid"`
+	// URL is where it serves: its API, or the metrics of what has none.
+	URL string `json:"url"`
+}
+
+// StartProduct starts a program and waits until it serves. The first server of
+// the API is the one that kube-apiserver passes requests on to.
+func (c Cluster) StartProduct(ctx context.Context, which Process, binary string, extraArgs []string) (*Started, error) {
+	i, err := c.instance(which)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if c.Group.Running(i.process()) {
+		return nil, fmt.Errorf("%s is running already", i.process())
+	}
+	client, err := i.clusterClient()
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cluster.ReadyTimeout,
 		fmt.Errorf("not ready after %s", cluster.ReadyTimeout))
 	defer cancel()
-	if p.prepare != nil {
-		if err := p.prepare(ctx, c, port, client); err != nil {
-			return fmt.Errorf("prepare %s: %w", name, err)
+	if i.prepare != nil {
+		if err := i.prepare(ctx, i, client); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", i.process(), err)
 		}
 	}
-	command := slices.Concat([]string{binary}, p.args(c, port), extraArgs)
+	command := slices.Concat([]string{binary}, i.args(i), extraArgs)
 	// It gets the caller's environment, which may ask for coverage data or the like.
-	if _, err := c.Group.Start(process.Spec{Name: name, Command: command, Env: os.Environ()}); err != nil {
-		return err
+	pid, err := c.Group.Start(process.Spec{Name: i.process(), Command: command, Env: os.Environ()})
+	if err != nil {
+		return nil, err
 	}
-	if err := c.AwaitAlone(ctx, name, func() error { return p.ready(ctx, c, port, client) }); err != nil {
-		return err
+	if err := c.AwaitAlone(ctx, i.process(), func() error { return i.ready(ctx, i) }); err != nil {
+		return nil, err
 	}
-	c.Report.Line("%s is ready", name)
-	return nil
+	if i.publish != nil && i.number == 1 {
+		if err := i.publish(ctx, i, client); err != nil {
+			return nil, fmt.Errorf("publish %s: %w", i.process(), err)
+		}
+	}
+	c.Report.Line("%s is ready", i.process())
+	return &Started{Process: i.process(), PID: pid, URL: i.url(i)}, nil
 }
 
-// StopProduct ends a program: by SIGTERM, with some time to finish, or at once.
-func (c Cluster) StopProduct(ctx context.Context, name string, kill bool) error {
-	if _, err := findProduct(name); err != nil {
+// Route makes kube-apiserver pass requests on to another instance of the server
+// of the API, as a Service would after the end of one, and waits until it does.
+func (c Cluster) Route(ctx context.Context, which Process) error {
+	i, err := c.instance(which)
+	if err != nil {
+		return err
+	}
+	if i.publish == nil {
+		return fmt.Errorf("%s serves no API", i.program)
+	}
+	client, err := i.clusterClient()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cluster.ReadyTimeout)
+	defer cancel()
+	return i.publish(ctx, i, client)
+}
+
+// StopProduct ends a process: by SIGTERM, with some time to finish, or at once.
+func (c Cluster) StopProduct(ctx context.Context, which Process, kill bool) error {
+	// The cluster may have gone already.
+	i, err := newInstance(which)
+	if err != nil {
 		return err
 	}
 	if kill {
-		return c.Group.Kill(ctx, name)
+		return c.Group.Kill(ctx, i.process())
 	}
-	return c.Group.Stop(ctx, name, stopGrace)
+	return c.Group.Stop(ctx, i.process(), stopGrace)
 }
 
-func findProduct(name string) (product, error) {
-	p, ok := products[name]
+// instance returns what a process of this cluster is.
+func (c Cluster) instance(which Process) (instance, error) {
+	i, err := newInstance(which)
+	if err != nil {
+		return i, err
+	}
+	i.cluster = c
+	i.clusterPort, err = c.port()
+	return i, err
+}
+
+func newInstance(which Process) (instance, error) {
+	p, ok := products[which.Program]
 	if !ok {
 		known := slices.Sorted(maps.Keys(products))
-		return product{}, fmt.Errorf("unknown program %q: want %s", name, strings.Join(known, " or "))
+		return instance{}, fmt.Errorf("unknown program %q: want one of %s", which.Program, strings.Join(known, ", "))
 	}
-	return p, nil
+	if which.Instance < 1 || which.Instance > p.instances {
+		return instance{}, fmt.Errorf("instance %d of %s: there may be 1 to %d", which.Instance, which.Program, p.instances)
+	}
+	return instance{program: which.Program, number: which.Instance, product: p}, nil
 }
 
-// registerAPIService makes a serving certificate and tells kube-apiserver where
-// the API is. A Service with the external name localhost leads to this machine;
-// the port of the APIService is then the server's own.
-func registerAPIService(ctx context.Context, c Cluster, port uint16, client *kube.Client) error {
-	config := controlplane.Config{Dir: c.dir}
-	if _, err := os.Stat(filepath.Join(config.PKI(), sandboxAPIServer+".crt")); err != nil {
-		if err := config.IssueServing(sandboxAPIServer, sandboxHost, "localhost"); err != nil {
-			return err
-		}
-	}
-	ca, err := os.ReadFile(filepath.Join(config.PKI(), "ca.crt"))
-	if err != nil {
-		return err
-	}
-	namespace := "/api/v1/namespaces/" + sandboxNamespace
-	// In this order: the Service needs its namespace.
-	for _, object := range []struct{ path, manifest string }{
-		{namespace, fmt.Sprintf(namespaceYAML, sandboxNamespace)},
-		{namespace + "/services/" + sandboxAPIServer, fmt.Sprintf(serviceYAML, sandboxAPIServer, sandboxNamespace)},
-		{apiServicePath, fmt.Sprintf(apiServiceYAML, sandboxAPIServer, sandboxNamespace,
-			port+sandboxAPIServerOffset, base64.StdEncoding.EncodeToString(ca))},
-	} {
-		if err := client.Apply(ctx, object.path, []byte(object.manifest)); err != nil {
-			return err
-		}
-	}
-	return nil
+// clusterClient is a client of kube-apiserver.
+func (i instance) clusterClient() (*kube.Client, error) {
+	return kube.NewClient(i.cluster.pki(), fmt.Sprintf("https://127.0.0.1:%d", i.clusterPort))
 }
-
-// apiServiceReady asks the server itself first: after a restart, the condition
-// may still be that of the server before.
-func apiServiceReady(ctx context.Context, c Cluster, port uint16, client *kube.Client) error {
-	server, err := kube.NewClient(filepath.Join(c.dir, "pki"), fmt.Sprintf("https://localhost:%d", port+sandboxAPIServerOffset))
-	if err != nil {
-		return err
-	}
-	if err := server.Ready(ctx); err != nil {
-		return err
-	}
-	return client.Condition(ctx, apiServicePath, "Available")
-}
-
-const namespaceYAML = `apiVersion: v1
-kind: Namespace
-metadata:
-  name: %s
-`
-
-const serviceYAML = `apiVersion: v1
-kind: Service
-metadata:
-  name: %s
-  namespace: %s
-spec:
-  type: ExternalName
-  externalName: localhost
-`
-
-const apiServiceYAML = `apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata:
-  name: v1beta1.agents.x-k8s.io
-spec:
-  group: agents.x-k8s.io
-  version: v1beta1
-  groupPriorityMinimum: 1000
-  versionPriority: 15
-  service:
-    name: %s
-    namespace: %s
-    port: %d
-  caBundle: %s
-`
 
 // get returns nil if a URL answers with success.
 func get(ctx context.Context, url string) error {
