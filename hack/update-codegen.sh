@@ -11,8 +11,8 @@ MODULE=github.com/sandbox-apiserver/sandbox-apiserver
 BOILERPLATE=${ROOT}/hack/boilerplate.go.txt
 TOOLS=${ROOT}/_output/tools
 GENERATED=pkg/generated
-VERSIONED=(pkg/apis/agents/v1beta1)
-INTERNAL=(pkg/apis/agents)
+VERSIONED=(pkg/apis/agents/v1beta1 pkg/apis/extensions/v1beta1)
+INTERNAL=(pkg/apis/agents pkg/apis/extensions)
 
 step() { printf '%(%H:%M:%S)T %s\n' -1 "$*"; }
 # packages DIR...: the import paths of our directories, one a line.
@@ -41,7 +41,9 @@ generate_helpers() {
   mapfile -t all < <(packages "${VERSIONED[@]}" "${INTERNAL[@]}")
   deepcopy-gen --go-header-file "${BOILERPLATE}" --output-file zz_generated.deepcopy.go "${all[@]}"
   defaulter-gen --go-header-file "${BOILERPLATE}" --output-file zz_generated.defaults.go "${versioned[@]}"
-  conversion-gen --go-header-file "${BOILERPLATE}" --output-file zz_generated.conversion.go "${versioned[@]}"
+  # Templates and claims hold parts of a Sandbox, whose conversions are found in its own package.
+  conversion-gen --go-header-file "${BOILERPLATE}" --output-file zz_generated.conversion.go \
+    --extra-peer-dirs "${MODULE}/pkg/apis/agents/v1beta1" "${versioned[@]}"
 }
 
 # go-to-protobuf lays files out by import path, so it is given a tree of links that looks like a GOPATH.
@@ -57,7 +59,7 @@ generate_protobuf() {
   done
   # A leading minus means: import it, do not generate it.
   local imported=-k8s.io/apimachinery/pkg/util/intstr,-k8s.io/apimachinery/pkg/api/resource,-k8s.io/apimachinery/pkg/runtime/schema
-  imported+=,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/apis/meta/v1,-k8s.io/api/core/v1
+  imported+=,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/apis/meta/v1,-k8s.io/api/core/v1,-k8s.io/api/networking/v1
   go-to-protobuf --go-header-file "${BOILERPLATE}" --output-dir "${tree}" --proto-import "${tree}" \
     --drop-embedded-fields k8s.io/apimachinery/pkg/apis/meta/v1.TypeMeta --drop-gogo-go \
     --apimachinery-packages "${imported}" --packages "$(packages "${VERSIONED[@]}" | paste -sd,)"
@@ -66,14 +68,12 @@ generate_protobuf() {
 # The violations report may only shrink: a new violation is a diff for the reviewer.
 generate_openapi() {
   step "OpenAPI"
+  local readonly=(k8s.io/api/{autoscaling,core,networking}/v1 k8s.io/apimachinery/pkg/{api/resource,apis/meta/v1,runtime,util/intstr,version})
   mapfile -t versioned < <(packages "${VERSIONED[@]}")
   openapi-gen --go-header-file "${BOILERPLATE}" --output-dir "${ROOT}/${GENERATED}/openapi" --output-pkg "${MODULE}/${GENERATED}/openapi" \
     --output-file zz_generated.openapi.go --output-model-name-file zz_generated.model_name.go \
     --report-filename "${ROOT}/hack/openapi-violations.list" \
-    --readonly-pkg k8s.io/api/core/v1 --readonly-pkg k8s.io/apimachinery/pkg/apis/meta/v1 --readonly-pkg k8s.io/apimachinery/pkg/runtime \
-    --readonly-pkg k8s.io/apimachinery/pkg/version --readonly-pkg k8s.io/apimachinery/pkg/api/resource --readonly-pkg k8s.io/apimachinery/pkg/util/intstr \
-    "${versioned[@]}" k8s.io/api/core/v1 k8s.io/apimachinery/pkg/apis/meta/v1 k8s.io/apimachinery/pkg/runtime \
-    k8s.io/apimachinery/pkg/version k8s.io/apimachinery/pkg/api/resource k8s.io/apimachinery/pkg/util/intstr
+    "${readonly[@]/#/--readonly-pkg=}" "${versioned[@]}" "${readonly[@]}"
 }
 
 generate_clients() {

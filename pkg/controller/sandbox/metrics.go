@@ -18,14 +18,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
-const (
-	launchTypeLabel       = "agents.x-k8s.io/launch-type"
-	templateRefAnnotation = "agents.x-k8s.io/sandbox-template-ref"
-
-	launchTypeWarm = "warm"
-	launchTypeCold = "cold"
-	unknownValue   = "unknown"
-)
+const unknownValue = "unknown"
 
 // NewCreationLatency returns the histogram that a Controller observes the time from the creation of a Sandbox to its first
 // readiness in, in milliseconds. Sandboxes whose first pass was in another process are left out.
@@ -95,14 +88,14 @@ func gaugeLabels(sandbox *agentsv1beta1.Sandbox) [7]string {
 }
 
 func launchType(sandbox *agentsv1beta1.Sandbox) string {
-	if sandbox.Labels[launchTypeLabel] == launchTypeWarm {
-		return launchTypeWarm
+	if sandbox.Labels[agentsv1beta1.LaunchTypeLabel] == agentsv1beta1.LaunchTypeWarm {
+		return agentsv1beta1.LaunchTypeWarm
 	}
-	return launchTypeCold
+	return agentsv1beta1.LaunchTypeCold
 }
 
 func templateName(sandbox *agentsv1beta1.Sandbox) string {
-	return cmp.Or(sandbox.Annotations[templateRefAnnotation], unknownValue)
+	return cmp.Or(sandbox.Annotations[agentsv1beta1.SandboxTemplateRefAnnotation], unknownValue)
 }
 
 func ownedBy(sandbox *agentsv1beta1.Sandbox) string {

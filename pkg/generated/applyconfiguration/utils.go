@@ -7,7 +7,9 @@ package applyconfiguration
 
 import (
 	v1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/applyconfiguration/agents/v1beta1"
+	applyconfigurationextensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/applyconfiguration/extensions/v1beta1"
 	internal "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/applyconfiguration/internal"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +37,38 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &agentsv1beta1.SandboxSpecApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("SandboxStatus"):
 		return &agentsv1beta1.SandboxStatusApplyConfiguration{}
+
+		// Group=extensions.agents.x-k8s.io, Version=v1beta1
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("ClaimedSandboxStatus"):
+		return &applyconfigurationextensionsv1beta1.ClaimedSandboxStatusApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("EnvVar"):
+		return &applyconfigurationextensionsv1beta1.EnvVarApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("Lifecycle"):
+		return &applyconfigurationextensionsv1beta1.LifecycleApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("NetworkPolicySpec"):
+		return &applyconfigurationextensionsv1beta1.NetworkPolicySpecApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxClaim"):
+		return &applyconfigurationextensionsv1beta1.SandboxClaimApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxClaimSpec"):
+		return &applyconfigurationextensionsv1beta1.SandboxClaimSpecApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxClaimStatus"):
+		return &applyconfigurationextensionsv1beta1.SandboxClaimStatusApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxTemplate"):
+		return &applyconfigurationextensionsv1beta1.SandboxTemplateApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxTemplateRef"):
+		return &applyconfigurationextensionsv1beta1.SandboxTemplateRefApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxTemplateSpec"):
+		return &applyconfigurationextensionsv1beta1.SandboxTemplateSpecApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxWarmPool"):
+		return &applyconfigurationextensionsv1beta1.SandboxWarmPoolApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxWarmPoolRef"):
+		return &applyconfigurationextensionsv1beta1.SandboxWarmPoolRefApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxWarmPoolSpec"):
+		return &applyconfigurationextensionsv1beta1.SandboxWarmPoolSpecApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxWarmPoolStatus"):
+		return &applyconfigurationextensionsv1beta1.SandboxWarmPoolStatusApplyConfiguration{}
+	case extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxWarmPoolUpdateStrategy"):
+		return &applyconfigurationextensionsv1beta1.SandboxWarmPoolUpdateStrategyApplyConfiguration{}
 
 	}
 	return nil

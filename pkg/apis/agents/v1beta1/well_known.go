@@ -19,12 +19,32 @@ const (
 	WarmPoolSandboxLabel = "agents.x-k8s.io/warm-pool-sandbox"
 	// SandboxTemplateRefHashLabel is on what was made from a template; its value is the hash of the template's name.
 	SandboxTemplateRefHashLabel = "agents.x-k8s.io/sandbox-template-ref-hash"
+	// SandboxTemplateHashLabel is on the idle members of a warm pool; its value is a hash of the template they were made from.
+	SandboxTemplateHashLabel = "agents.x-k8s.io/sandbox-template-hash"
+	// SandboxPodTemplateHashLabel is the predecessor of SandboxTemplateHashLabel. It is not written, and goes when a member is claimed.
+	SandboxPodTemplateHashLabel = "agents.x-k8s.io/sandbox-pod-template-hash"
+	// LaunchTypeLabel says whether a Sandbox was made ahead for a pool (LaunchTypeWarm) or for a claim (LaunchTypeCold).
+	LaunchTypeLabel = "agents.x-k8s.io/launch-type"
 	// ClaimUIDLabel is on what belongs to a claim; its value is the claim's UID.
 	ClaimUIDLabel = "agents.x-k8s.io/claim-uid"
 )
 
+// Values of LaunchTypeLabel.
+const (
+	LaunchTypeWarm = "warm"
+	LaunchTypeCold = "cold"
+)
+
+// CreatedByController is the value of CreatedByLabel on the members of a warm pool.
+const CreatedByController = "controller"
+
 // Annotations that the system reads or sets.
 const (
+	// SandboxTemplateRefAnnotation, on a Sandbox, is the name of the template it was made from. It is not kept up to date, and serves
+	// metrics only.
+	SandboxTemplateRefAnnotation = "agents.x-k8s.io/sandbox-template-ref"
+	// SafeToEvictAnnotation, on a Pod, lets the cluster autoscaler evict it. Idle members of a warm pool have it.
+	SafeToEvictAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	// SandboxPodNameAnnotation names the backing Pod of a Sandbox whose Pod has another name than itself. It is no longer
 	// written, and nothing but a hint: a Pod counts only if the Sandbox controls it by UID.
 	SandboxPodNameAnnotation = "agents.x-k8s.io/pod-name"

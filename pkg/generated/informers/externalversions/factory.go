@@ -13,6 +13,7 @@ import (
 
 	versioned "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 	agents "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions/agents"
+	extensions "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions/extensions"
 	internalinterfaces "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions/internalinterfaces"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -313,8 +314,13 @@ type SharedInformerFactory interface {
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
 	Agents() agents.Interface
+	Extensions() extensions.Interface
 }
 
 func (f *sharedInformerFactory) Agents() agents.Interface {
 	return agents.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Extensions() extensions.Interface {
+	return extensions.New(f, f.namespace, f.tweakListOptions)
 }

@@ -9,6 +9,7 @@ import (
 	fmt "fmt"
 
 	v1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -42,6 +43,14 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=agents.x-k8s.io, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithResource("sandboxes"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Agents().V1beta1().Sandboxes().Informer()}, nil
+
+		// Group=extensions.agents.x-k8s.io, Version=v1beta1
+	case extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxclaims"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Extensions().V1beta1().SandboxClaims().Informer()}, nil
+	case extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxtemplates"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Extensions().V1beta1().SandboxTemplates().Informer()}, nil
+	case extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxwarmpools"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Extensions().V1beta1().SandboxWarmPools().Informer()}, nil
 
 	}
 
