@@ -4,6 +4,8 @@
 package framework
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,27 @@ func NewSandbox(name string, options ...func(*v1beta1.Sandbox)) *v1beta1.Sandbox
 		option(sandbox)
 	}
 	return sandbox
+}
+
+// Manifest returns a Sandbox as users write it, followed by more lines of its spec.
+func Manifest(name string, specLines ...string) string {
+	const head = `apiVersion: agents.x-k8s.io/v1beta1
+kind: Sandbox
+metadata:
+  name: %s
+spec:
+  podTemplate:
+    spec:
+      containers:
+      - name: main
+        image: %s
+        command: [sleep, infinity]
+`
+	lines := fmt.Sprintf(head, name, Image)
+	for _, line := range specLines {
+		lines += "  " + line + "\n"
+	}
+	return lines
 }
 
 // Suspended is an option of NewSandbox: no Pod is made until the Sandbox is resumed.

@@ -4,14 +4,10 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
@@ -34,67 +29,32 @@ import (
 )
 
 const (
-	// patience is how long something may take that takes a second on an idle machine.
-	patience     = time.Minute
-	pollInterval = 50 * time.Millisecond
+	patience     = framework.Patience
+	pollInterval = framework.PollInterval
 )
 
 // eventually waits until check returns nil, and fails the test with its last error if it never does.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	eventuallyWithin(t, patience, what, check)
+	framework.Eventually(t, patience, what, check)
 }
 
 // eventuallyWithin is eventually for what may take longer.
 func eventuallyWithin(t *testing.T, timeout time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		err := check(ctx)
-		// That time was up during the check says less than the answer before.
-		if err == nil || ctx.Err() == nil {
-			last = err
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: not within %v: %v", what, timeout, last)
-	}
+	framework.Eventually(t, timeout, what, check)
 }
 
 // newNamespace makes a namespace in which Pods can be created, and deletes it at the end of the test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
-	namespaces := env.kube.CoreV1().Namespaces()
-	namespace, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "it-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("creating a namespace: %v", err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		if t.Failed() {
-			describe(ctx, t, namespace.Name)
-		}
-		if err := namespaces.Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Errorf("deleting namespace %s: %v", namespace.Name, err)
-		}
-	})
-	// Without it the first Pod would be refused, and made a backoff later.
-	eventually(t, "default ServiceAccount of a new namespace", func(ctx context.Context) error {
-		_, err := env.kube.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
-		return err
-	})
-	return namespace.Name
+	return framework.NewNamespace(t, env.kube, "it-", func(ctx context.Context, namespace string) { describe(ctx, t, namespace) })
 }
 
 // describe logs what is in a namespace and who wrote what there.
 func describe(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	for _, args := range [][]string{{"get", "sandboxes", "-o", "yaml"}, {"get", "pods,services,persistentvolumeclaims,events"}} {
-		result := runKubectl(ctx, t, namespace, "", args...)
-		t.Logf("kubectl %s\n%s%s", strings.Join(args, " "), result.stdout, result.stderr)
-	}
+	env.kubectl.Describe(ctx, t, namespace)
 	events, err := auditEvents(namespace)
 	if err != nil {
 		t.Log(err)
@@ -109,21 +69,7 @@ func describe(ctx context.Context, t *testing.T, namespace string) {
 
 // auditEvents returns what kube-apiserver recorded of the requests about objects in a namespace that it has answered.
 func auditEvents(namespace string) ([]auditv1.Event, error) {
-	data, err := os.ReadFile(env.auditLog())
-	if err != nil {
-		return nil, err
-	}
-	var events []auditv1.Event
-	for line := range bytes.Lines(data) {
-		var event auditv1.Event
-		if !bytes.Contains(line, []byte(namespace)) || json.Unmarshal(line, &event) != nil {
-			continue // Another namespace, or a line that is being written.
-		}
-		if event.ObjectRef != nil && event.ObjectRef.Namespace == namespace && event.ResponseStatus != nil {
-			events = append(events, event)
-		}
-	}
-	return events, nil
+	return env.cluster.AuditEvents(namespace)
 }
 
 func sandboxes(namespace string) agentsv1beta1.SandboxInterface {
@@ -218,31 +164,13 @@ func pod(t *testing.T, namespace, name string) *corev1.Pod {
 // awaitGone waits until an object is not found.
 func awaitGone[T any](t *testing.T, what string, get func(ctx context.Context, name string, options metav1.GetOptions) (T, error), name string) {
 	t.Helper()
-	eventually(t, what+" "+name+" is gone", func(ctx context.Context) error {
-		_, err := get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err != nil:
-			return err
-		}
-		return errors.New("it is still there")
-	})
+	framework.AwaitGone(t, what, get, name)
 }
 
 // nextEvent returns the next event of a watch and fails the test if there is none.
 func nextEvent(t *testing.T, watcher watch.Interface) watch.Event {
 	t.Helper()
-	select {
-	case event, open := <-watcher.ResultChan():
-		if !open {
-			t.Fatal("the watch ended where an event was expected")
-		}
-		return event
-	case <-time.After(patience):
-		t.Fatalf("no event within %v", patience)
-	}
-	return watch.Event{}
+	return framework.NextEvent(t, watcher)
 }
 
 // checkStatusError fails the test unless err is an API error of the given code, with a message that contains all the given parts.
@@ -279,37 +207,15 @@ type kubectlResult struct {
 // kubectl runs kubectl in a namespace, with standard input.
 func kubectl(t *testing.T, namespace, stdin string, args ...string) kubectlResult {
 	t.Helper()
-	return runKubectl(t.Context(), t, namespace, stdin, args...)
-}
-
-func runKubectl(ctx context.Context, t *testing.T, namespace, stdin string, args ...string) kubectlResult {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := kubectlCommand(ctx, namespace, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("kubectl %v: %v", args, err)
-	}
-	return kubectlResult{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	result := env.kubectl.Run(ctx, t, namespace, stdin, args...)
+	return kubectlResult{result.Stdout, result.Stderr, result.Code}
 }
 
 // kubectlCommand returns a command that knows nothing of the user's own configuration.
 func kubectlCommand(ctx context.Context, namespace string, args ...string) *exec.Cmd {
-	// Before its name kubectl takes no flags for a plugin, and at the end there may be the command of an exec.
-	args = slices.Insert(slices.Clone(args), 1, "--namespace="+namespace)
-	cmd := exec.CommandContext(ctx, env.program("kubectl"), args...)
-	cmd.Env = []string{
-		"KUBECONFIG=" + env.kubeconfig(),
-		"HOME=" + filepath.Join(env.dir, "home"),
-		// kubectl finds the plugin there.
-		"PATH=" + env.binDir + string(os.PathListSeparator) + os.Getenv("PATH"),
-	}
-	return cmd
+	return env.kubectl.Command(ctx, namespace, args...)
 }
 
 // mustKubectl runs kubectl and returns its standard output. It fails the test if kubectl does.
@@ -323,25 +229,7 @@ func mustKubectl(t *testing.T, namespace, stdin string, args ...string) string {
 }
 
 // manifest returns a Sandbox as users write it, followed by more lines of its spec.
-func manifest(name string, specLines ...string) string {
-	const head = `apiVersion: agents.x-k8s.io/v1beta1
-kind: Sandbox
-metadata:
-  name: %s
-spec:
-  podTemplate:
-    spec:
-      containers:
-      - name: main
-        image: sandbox.local/busybox:1
-        command: [sleep, infinity]
-`
-	lines := fmt.Sprintf(head, name)
-	for _, line := range specLines {
-		lines += "  " + line + "\n"
-	}
-	return lines
-}
+func manifest(name string, specLines ...string) string { return framework.Manifest(name, specLines...) }
 
 // mergePatch patches a Sandbox with a JSON merge patch.
 func mergePatch(ctx context.Context, namespace, name, patch string, subresources ...string) (*v1beta1.Sandbox, error) {

@@ -26,24 +26,26 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M) (code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var err error
-	env, err = newEnvironment()
-	if err != nil {
+	if env, err = newEnvironment(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "integration tests:", err)
 		return 1
 	}
-	defer env.remove()
+	defer func() {
+		if code != 0 {
+			env.cluster.WriteLogs(os.Stderr)
+		}
+		if err := env.cluster.Remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "integration tests:", err)
+			code = 1
+		}
+	}()
 	if err := env.start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "integration tests:", err)
-		env.printLogs(os.Stderr)
 		return 1
 	}
-	code := m.Run()
-	if code != 0 {
-		env.printLogs(os.Stderr)
-	}
-	return code
+	return m.Run()
 }

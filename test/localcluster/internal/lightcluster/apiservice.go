@@ -92,6 +92,7 @@ func publish(ctx context.Context, i instance, client *kube.Client) error {
 	if err != nil {
 		return err
 	}
+	registered := 0
 	for _, a := range apiServices {
 		switch err := server.Exists(ctx, a.discovery()); {
 		case kube.IsNotFound(err):
@@ -104,6 +105,10 @@ func publish(ctx context.Context, i instance, client *kube.Client) error {
 		if err := client.Apply(ctx, a.path(), manifest); err != nil {
 			return err
 		}
+		registered++
+	}
+	if registered == 0 {
+		return errors.New("it serves no API that is known here")
 	}
 	return i.cluster.AwaitAlone(ctx, i.process(), func() error { return published(ctx, client) })
 }
