@@ -77,7 +77,7 @@ func TestWarnings(t *testing.T) {
 			[]tweak{metadata(map[string]string{"agents.x-k8s.io/a": "", "app": "web"}, nil)}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := strategy{clock: clocktesting.NewFakePassiveClock(now)}
+			s := mainStrategy{clock: clocktesting.NewFakePassiveClock(now)}
 			var got []string
 			if test.old == nil {
 				got = s.WarningsOnCreate(t.Context(), newSandbox(test.new...))

@@ -29,6 +29,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/install"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/status"
 )
 
 // brokenName is the name of the object that is put past the API.
@@ -37,7 +38,7 @@ const brokenName = "broken"
 // tamperedStore is an endpoint whose etcd the test writes to directly. It holds one sound Sandbox from the start.
 type tamperedStore struct {
 	*storage.REST
-	status *storage.StatusREST
+	status *status.REST
 	etcd   *clientv3.Client
 	codec  runtime.Codec
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	generatedopenapi "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/openapi"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/status"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/embedded"
 )
 
@@ -43,7 +44,7 @@ const namespace = "test"
 // endpoints are the endpoints of sandboxes over a real etcd.
 type endpoints struct {
 	*storage.REST
-	status  *storage.StatusREST
+	status  *status.REST
 	suspend *storage.SuspendREST
 	resume  *storage.ResumeREST
 }
