@@ -29,6 +29,7 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/cmd/sandbox-controller/app/options"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
 	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/sandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
@@ -141,7 +142,7 @@ func controllerConfig(kubeConfig, sandboxConfig *rest.Config, o *options.Options
 		KubeClient:       kubeClient,
 		SandboxClient:    sandboxClient,
 		ChildInformers:   sandbox.NewChildInformerFactory(kubeClient),
-		SandboxInformers: sandbox.NewSandboxInformerFactory(sandboxClient),
+		SandboxInformers: informer.NewSandboxFactory(sandboxClient),
 		Recorder:         broadcaster.NewRecorder(scheme, sandbox.Name),
 		DisableEvents:    o.DisableSandboxEvents,
 		ClusterDomain:    o.ClusterDomain,

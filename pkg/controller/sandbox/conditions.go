@@ -13,11 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
-
-// maxConditionMessage is the longest message, in bytes, that metav1.Condition allows.
-const maxConditionMessage = 32768
 
 // outOfDateNote is appended to the message of the Ready condition while the Pod is not what the Sandbox asks for.
 const outOfDateNote = "; the Pod was made from an earlier podTemplate"
@@ -31,7 +29,7 @@ func readyCondition(sandbox *agentsv1beta1.Sandbox, o *observation, finished *me
 	switch {
 	case errors.As(o.err, new(*multiplePodsError)):
 		return notReady(agentsv1beta1.SandboxReasonMultiplePods, o.podErr.Error())
-	case terminal(o.err):
+	case failure.Terminal(o.err):
 		return notReady(agentsv1beta1.SandboxReasonInvalidConfiguration, o.err.Error())
 	case o.err != nil:
 		return notReady(agentsv1beta1.SandboxReasonReconcilerError, "Error seen: "+o.err.Error())

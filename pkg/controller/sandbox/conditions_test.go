@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/message"
 )
 
 func TestConditionsOfEachState(t *testing.T) {
@@ -141,9 +142,9 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 }
 
 func TestLongErrorsFitIntoAConditionMessage(t *testing.T) {
-	err := errors.New(strings.Repeat("x", maxConditionMessage+1))
+	err := errors.New(strings.Repeat("x", message.MaxCondition+1))
 	status := observedStatus(testSandbox(), &observation{podErr: err, err: err}, "cluster.local", testTime())
-	if got := len(meta.FindStatusCondition(status.Conditions, conditionReady).Message); got != maxConditionMessage {
+	if got := len(meta.FindStatusCondition(status.Conditions, conditionReady).Message); got != message.MaxCondition {
 		t.Errorf("the message has %d bytes", got)
 	}
 }

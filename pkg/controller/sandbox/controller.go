@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,13 +17,15 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/metrics"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/loop"
 	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions"
 	listers "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/listers/agents/v1beta1"
@@ -35,19 +35,11 @@ const (
 	// Name is the name of the controller in events and as a field manager.
 	Name = "sandbox-controller"
 
-	// queueName is the name of the controller in the metrics about its queue and its passes.
-	queueName = "sandbox"
-
-	// Failed passes are repeated after minBackoff, doubling up to maxBackoff. What is worth waiting for usually comes with an
-	// event; the maximum only bounds how late a change is noticed that the controller cannot watch, such as a raised quota.
-	minBackoff = 5 * time.Millisecond
-	maxBackoff = 2 * time.Minute
-
-	// terminatingNamespaceDelay is how long a Sandbox rests whose namespace refuses new objects. It is going away with it.
-	terminatingNamespaceDelay = 30 * time.Second
+	// loopName is the name of the controller in logs and in the metrics about its queue and its passes.
+	loopName = "sandbox"
 
 	// foreignPodDelay is how long a suspended Sandbox rests whose name is held by somebody else's Pod.
-	foreignPodDelay = maxBackoff
+	foreignPodDelay = loop.MaxBackoff
 )
 
 // Config is what a Controller is made of.
@@ -56,8 +48,7 @@ type Config struct {
 	KubeClient kubernetes.Interface
 	// SandboxClient reaches the server of Sandboxes, through the cluster or directly.
 	SandboxClient versioned.Interface
-	// ChildInformers is made by NewChildInformerFactory, SandboxInformers by NewSandboxInformerFactory. Both are to be started
-	// after New.
+	// ChildInformers is made by NewChildInformerFactory, SandboxInformers by package informer. Both are to be started after New.
 	ChildInformers   informers.SharedInformerFactory
 	SandboxInformers externalversions.SharedInformerFactory
 	// Recorder takes the events about Sandboxes.
@@ -78,19 +69,19 @@ type Config struct {
 type Controller struct {
 	config Config
 
-	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	loop *loop.Loop
 
 	sandboxes listers.SandboxLister
 	pods      corelisters.PodLister
 	podIndex  cache.Indexer
 	services  corelisters.ServiceLister
 	claims    corelisters.PersistentVolumeClaimLister
-	synced    []cache.InformerSynced
 
-	sandboxWrites *recentWrites[*agentsv1beta1.Sandbox]
-	podWrites     *recentWrites[*corev1.Pod]
-	serviceWrites *recentWrites[*corev1.Service]
-	claimWrites   *recentWrites[*corev1.PersistentVolumeClaim]
+	sandboxWrites *recent.Writes[*agentsv1beta1.Sandbox]
+	podWrites     *recent.Writes[*corev1.Pod]
+	serviceWrites *recent.Writes[*corev1.Service]
+	claimWrites   *recent.Writes[*corev1.PersistentVolumeClaim]
+	terminating   *namespace.Terminating
 	progress      *progress
 }
 
@@ -99,130 +90,47 @@ func New(config Config) (*Controller, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	if config.Passes == nil {
-		config.Passes = controllermetrics.NewPasses()
-	}
 	sandboxes := config.SandboxInformers.Agents().V1beta1().Sandboxes()
 	core := config.ChildInformers.Core().V1()
 	c := &Controller{
-		config: config,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](minBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: queueName, Clock: config.Clock},
-		),
+		config:        config,
 		sandboxes:     sandboxes.Lister(),
 		pods:          core.Pods().Lister(),
 		podIndex:      core.Pods().Informer().GetIndexer(),
 		services:      core.Services().Lister(),
 		claims:        core.PersistentVolumeClaims().Lister(),
-		sandboxWrites: newRecentWrites[*agentsv1beta1.Sandbox](config.Clock),
-		podWrites:     newRecentWrites[*corev1.Pod](config.Clock),
-		serviceWrites: newRecentWrites[*corev1.Service](config.Clock),
-		claimWrites:   newRecentWrites[*corev1.PersistentVolumeClaim](config.Clock),
+		sandboxWrites: recent.NewWrites[*agentsv1beta1.Sandbox](config.Clock),
+		podWrites:     recent.NewWrites[*corev1.Pod](config.Clock),
+		serviceWrites: recent.NewWrites[*corev1.Service](config.Clock),
+		claimWrites:   recent.NewWrites[*corev1.PersistentVolumeClaim](config.Clock),
+		terminating:   namespace.NewTerminating(config.Clock),
 		progress:      newProgress(),
 	}
+	c.loop = loop.New(loop.Config{Name: loopName, Reconcile: c.reconcile, Passes: config.Passes, Clock: config.Clock})
 	if err := core.Pods().Informer().AddIndexers(controllerIndexers()); err != nil {
 		return nil, fmt.Errorf("adding the index of Pods by controller: %w", err)
 	}
 	return c, errors.Join(
-		c.watch(sandboxes.Informer(), c.sandboxHandler()),
-		c.watch(core.Pods().Informer(), childHandler(c, c.podWrites)),
-		c.watch(core.Services().Informer(), childHandler(c, c.serviceWrites)),
-		c.watch(core.PersistentVolumeClaims().Informer(), childHandler(c, c.claimWrites)),
+		c.loop.Watch(sandboxes.Informer(), c.sandboxHandler()),
+		c.loop.Watch(core.Pods().Informer(), childHandler(c, c.podWrites)),
+		c.loop.Watch(core.Services().Informer(), childHandler(c, c.serviceWrites)),
+		c.loop.Watch(core.PersistentVolumeClaims().Informer(), childHandler(c, c.claimWrites)),
 	)
 }
 
-func (c *Controller) watch(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
-	registration, err := informer.AddEventHandler(handler)
-	if err != nil {
-		return fmt.Errorf("adding an event handler: %w", err)
-	}
-	c.synced = append(c.synced, registration.HasSynced)
-	return nil
-}
-
 // HasSynced says whether the controller has been told of all objects that existed when it started.
-func (c *Controller) HasSynced() bool {
-	for _, synced := range c.synced {
-		if !synced() {
-			return false
-		}
-	}
-	return true
-}
+func (c *Controller) HasSynced() bool { return c.loop.HasSynced() }
 
 // Run reconciles with the given number of workers until the context ends, and returns when the last of them has stopped. It waits
 // as long as it takes for the API servers to be reachable.
-func (c *Controller) Run(ctx context.Context, workers int) {
-	logger := klog.FromContext(ctx)
-	defer c.queue.ShutDown()
-
-	logger.Info("Waiting for caches", "controller", Name)
-	if !cache.WaitForCacheSync(ctx.Done(), c.synced...) {
-		return
-	}
-	logger.Info("Starting workers", "controller", Name, "workers", workers)
-	c.config.Passes.SetWorkers(queueName, workers)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for c.processNext(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	wg.Wait()
-	logger.Info("Stopped workers", "controller", Name)
-}
-
-func (c *Controller) processNext(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(name)
-
-	logger := klog.FromContext(ctx).WithValues("sandbox", klog.KRef(name.Namespace, name.Name))
-	done := c.config.Passes.Begin(queueName)
-	after, err := c.reconcile(klog.NewContext(ctx, logger), name)
-	done(result(after, err))
-	if after > 0 {
-		c.queue.AddAfter(name, after)
-	}
-	switch {
-	case err == nil:
-		c.queue.Forget(name)
-		return true
-	case outdated(err):
-		logger.V(4).Info("Reconciling again on newer data", "reason", err)
-	case ctx.Err() == nil:
-		logger.Error(err, "Reconciling failed, will retry")
-	}
-	c.queue.AddRateLimited(name)
-	return true
-}
-
-// result classifies a pass for the metrics. One that met old data is no failure.
-func result(after time.Duration, err error) controllermetrics.Result {
-	switch {
-	case err != nil && outdated(err):
-		return controllermetrics.Requeue
-	case err != nil:
-		return controllermetrics.Error
-	case after > 0:
-		return controllermetrics.RequeueAfter
-	default:
-		return controllermetrics.Success
-	}
-}
+func (c *Controller) Run(ctx context.Context, workers int) { c.loop.Run(ctx, workers) }
 
 func (c *Controller) sandboxHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if sandbox, ok := obj.(*agentsv1beta1.Sandbox); ok {
-				c.sandboxWrites.delivered(sandbox)
-				c.queue.Add(cache.MetaObjectToName(sandbox))
+				c.sandboxWrites.Delivered(sandbox)
+				c.loop.Queue.Add(cache.MetaObjectToName(sandbox))
 			}
 		},
 		UpdateFunc: func(oldObj, newObj any) {
@@ -231,17 +139,17 @@ func (c *Controller) sandboxHandler() cache.ResourceEventHandler {
 			if !ok {
 				return
 			}
-			c.sandboxWrites.delivered(after)
+			c.sandboxWrites.Delivered(after)
 			if before != nil && before.UID != after.UID {
 				c.progress.forget(before.UID)
 			}
 			if sandboxChanged(before, after) {
-				c.queue.Add(cache.MetaObjectToName(after))
+				c.loop.Queue.Add(cache.MetaObjectToName(after))
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if sandbox, ok := untomb(obj).(*agentsv1beta1.Sandbox); ok {
-				c.sandboxWrites.deleted(sandbox)
+			if sandbox, ok := informer.Untomb(obj).(*agentsv1beta1.Sandbox); ok {
+				c.sandboxWrites.Deleted(sandbox)
 				c.progress.forget(sandbox.UID)
 			}
 		},
@@ -260,28 +168,28 @@ func sandboxChanged(before, after *agentsv1beta1.Sandbox) bool {
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
-func childHandler[T metav1.Object](c *Controller, writes *recentWrites[T]) cache.ResourceEventHandler {
+func childHandler[T metav1.Object](c *Controller, writes *recent.Writes[T]) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := obj.(T); ok {
-				writes.delivered(child)
-				c.queue.Add(sandboxOf(child))
+				writes.Delivered(child)
+				c.loop.Queue.Add(sandboxOf(child))
 			}
 		},
 		UpdateFunc: func(oldObj, newObj any) {
 			if child, ok := newObj.(T); ok {
-				writes.delivered(child)
-				c.queue.Add(sandboxOf(child))
+				writes.Delivered(child)
+				c.loop.Queue.Add(sandboxOf(child))
 			}
 			// A child that was taken from its Sandbox concerns the Sandbox that lost it.
 			if child, ok := oldObj.(T); ok {
-				c.queue.Add(sandboxOf(child))
+				c.loop.Queue.Add(sandboxOf(child))
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if child, ok := untomb(obj).(T); ok {
-				writes.deleted(child)
-				c.queue.Add(sandboxOf(child))
+			if child, ok := informer.Untomb(obj).(T); ok {
+				writes.Deleted(child)
+				c.loop.Queue.Add(sandboxOf(child))
 			}
 		},
 	}
@@ -294,11 +202,4 @@ func sandboxOf(object metav1.Object) cache.ObjectName {
 		return cache.NewObjectName(object.GetNamespace(), ref.Name)
 	}
 	return cache.MetaObjectToName(object)
-}
-
-func untomb(obj any) any {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return tombstone.Obj
-	}
-	return obj
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -100,9 +101,9 @@ func TestWorkIsNotReadyBeforeTheSandboxAPIAnswers(t *testing.T) {
 func TestDeletedSandboxIsForgotten(t *testing.T) {
 	f := newFixture(t)
 	f.progress.started(testUID)
-	f.sandboxWrites.updated(testSandbox())
+	f.sandboxWrites.Created(testSandbox())
 	f.sandboxHandler().OnDelete(testSandbox())
-	if len(f.progress.starting) != 0 || len(f.sandboxWrites.byName) != 0 {
+	if _, remembered := f.sandboxWrites.Latest(cache.MetaObjectToName(testSandbox()), nil, false); remembered || len(f.progress.starting) != 0 {
 		t.Error("memory of a deleted Sandbox remains")
 	}
 }
@@ -114,36 +115,12 @@ func TestChildTakenAwayConcernsTheSandboxThatLostIt(t *testing.T) {
 	disown(after)
 	childHandler(f.Controller, f.podWrites).OnUpdate(before, after)
 	got := map[string]bool{}
-	for f.queue.Len() > 0 {
-		name, _ := f.queue.Get()
+	for f.loop.Queue.Len() > 0 {
+		name, _ := f.loop.Queue.Get()
 		got[name.Name] = true
-		f.queue.Done(name)
+		f.loop.Queue.Done(name)
 	}
 	if !got["loser"] {
 		t.Errorf("queued are %v", got)
-	}
-}
-
-func TestListIsRepeatedUntilTheServerIsBack(t *testing.T) {
-	answers := []error{unavailable(), apiNotServed(), unavailable(), nil}
-	asked := 0
-	got, err := listWhenAvailable(t.Context(), time.Millisecond, func(context.Context) (string, error) {
-		asked++
-		return "list", answers[asked-1]
-	})
-	if err != nil || got != "list" || asked != len(answers) {
-		t.Errorf("after %d answers: %q, %v", asked, got, err)
-	}
-}
-
-func TestListEndsWithItsContextAndWithOtherErrors(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := listWhenAvailable(ended, time.Hour, func(context.Context) (int, error) { return 0, unavailable() }); !apierrors.IsServiceUnavailable(err) {
-		t.Errorf("error is %v", err)
-	}
-	forbidden := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "", nil)
-	if _, err := listWhenAvailable(t.Context(), time.Hour, func(context.Context) (int, error) { return 0, forbidden }); !apierrors.IsForbidden(err) {
-		t.Errorf("error is %v", err)
 	}
 }

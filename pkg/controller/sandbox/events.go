@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/message"
 )
 
 // Reasons of events that are not the reason of a condition too.
@@ -25,9 +26,6 @@ const (
 	actionPodCreation = "PodCreation"
 	actionExpiry      = "Expiry"
 )
-
-// maxEventNote is how long the note of an event may be. API servers refuse longer ones.
-const maxEventNote = 1024
 
 // event is what is to be recorded about a Sandbox.
 type event struct {
@@ -79,7 +77,7 @@ func (c *Controller) recordPodEvents(sandbox *agentsv1beta1.Sandbox, o *observat
 func (c *Controller) record(sandbox *agentsv1beta1.Sandbox, related runtime.Object, events []event) {
 	for _, event := range events {
 		if !c.config.DisableEvents || event.reason == agentsv1beta1.SandboxReasonMultiplePods {
-			c.config.Recorder.Eventf(sandbox, related, event.eventType, event.reason, event.action, "%s", cut(event.note, maxEventNote))
+			c.config.Recorder.Eventf(sandbox, related, event.eventType, event.reason, event.action, "%s", message.Cut(event.note, message.MaxEventNote))
 		}
 	}
 }

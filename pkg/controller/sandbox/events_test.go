@@ -14,6 +14,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/message"
 )
 
 func TestEventsTellOfEachTransitionOnce(t *testing.T) {
@@ -70,6 +71,6 @@ func TestPodCreatedIsToldEvenIfTheStatusCannotBeWritten(t *testing.T) {
 
 func TestNoteOfAnEventIsAsLongAsServersAccept(t *testing.T) {
 	f := newFixture(t)
-	f.record(testSandbox(), nil, []event{{corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*maxEventNote)}})
-	f.wantEvents("Warning R " + strings.Repeat("x", maxEventNote))
+	f.record(testSandbox(), nil, []event{{corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*message.MaxEventNote)}})
+	f.wantEvents("Warning R " + strings.Repeat("x", message.MaxEventNote))
 }

@@ -6,9 +6,10 @@ package sandbox
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/message"
 )
 
 // maxDetail is the longest text, in bytes, that is taken over from a Pod into a condition of the Sandbox.
@@ -179,18 +180,7 @@ func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 
 // detail makes one line of bounded length of a text.
 func detail(text string) string {
-	return cut(strings.Join(strings.Fields(text), " "), maxDetail)
-}
-
-// cut returns the text, or what fits into the given number of bytes without breaking a character.
-func cut(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	for size > 0 && !utf8.RuneStart(text[size]) {
-		size--
-	}
-	return text[:size]
+	return message.Cut(strings.Join(strings.Fields(text), " "), maxDetail)
 }
 
 // trimContainerStatuses keeps, of the containers that are not ready, what explanations are made from.

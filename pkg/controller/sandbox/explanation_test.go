@@ -146,9 +146,6 @@ func TestDetailIsBoundedAndValid(t *testing.T) {
 	if len(got) > maxDetail || len(got) < maxDetail-1 || !utf8.ValidString(got) {
 		t.Errorf("%d bytes, valid: %v", len(got), utf8.ValidString(got))
 	}
-	if got := cut("abc", 3); got != "abc" {
-		t.Errorf("cut to %q", got)
-	}
 }
 
 // statusWrites makes a pass for each state of the Pod, as long after the one before as a write is held back at most, and returns

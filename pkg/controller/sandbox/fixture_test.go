@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
 	sandboxfake "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
@@ -153,7 +154,7 @@ func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 	f.events = recorder.Events
 	controller, err := New(Config{
 		KubeClient: f.kube, SandboxClient: f.sandboxes,
-		ChildInformers: NewChildInformerFactory(f.kube), SandboxInformers: NewSandboxInformerFactory(f.sandboxes),
+		ChildInformers: NewChildInformerFactory(f.kube), SandboxInformers: informer.NewSandboxFactory(f.sandboxes),
 		Recorder: recorder, ClusterDomain: "cluster.local", CreationLatency: NewCreationLatency(), Clock: clock,
 	})
 	if err != nil {

@@ -4,17 +4,12 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
@@ -78,52 +73,6 @@ func TestOwnStatusWritesCauseNoPass(t *testing.T) {
 	}
 }
 
-func TestRecentWritesBridgeTheLagOfTheCache(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(testTime())
-	version := func(v string) *corev1.Pod {
-		return testPod(testSandbox(), func(p *corev1.Pod) { p.ResourceVersion = v })
-	}
-	name := cache.MetaObjectToName(version("1"))
-	for title, test := range map[string]struct {
-		write func(*recentWrites[*corev1.Pod])
-		// cached is the version in the cache, empty if there is none.
-		cached, want string
-	}{
-		"no write":                             {func(*recentWrites[*corev1.Pod]) {}, "5", "5"},
-		"cache behind an update":               {func(w *recentWrites[*corev1.Pod]) { w.updated(version("10")) }, "9", "10"},
-		"cache caught up":                      {func(w *recentWrites[*corev1.Pod]) { w.updated(version("10")) }, "10", "10"},
-		"cache ahead":                          {func(w *recentWrites[*corev1.Pod]) { w.updated(version("10")) }, "11", "11"},
-		"created, not in the cache":            {func(w *recentWrites[*corev1.Pod]) { w.created(version("10")) }, "", "10"},
-		"updated, no longer in the cache":      {func(w *recentWrites[*corev1.Pod]) { w.updated(version("10")) }, "", ""},
-		"created, delivered and deleted again": {func(w *recentWrites[*corev1.Pod]) { w.created(version("10")); w.delivered(version("12")) }, "", ""},
-		"created, then seen to be deleted":     {func(w *recentWrites[*corev1.Pod]) { w.created(version("10")); w.deleted(version("11")) }, "", ""},
-		"created, an older version delivered":  {func(w *recentWrites[*corev1.Pod]) { w.created(version("10")); w.delivered(version("9")) }, "", "10"},
-		"created, an earlier Pod deleted": {func(w *recentWrites[*corev1.Pod]) {
-			w.created(version("10"))
-			w.deleted(testPod(testSandbox(), func(p *corev1.Pod) { p.UID = "earlier" }))
-		}, "", "10"},
-		"created long ago": {func(w *recentWrites[*corev1.Pod]) {
-			w.created(version("10"))
-			clock.SetTime(testTime().Add(creationTimeout))
-		}, "", ""},
-		"versions that cannot be compared": {func(w *recentWrites[*corev1.Pod]) { w.updated(version("x")) }, "5", "5"},
-	} {
-		t.Run(title, func(t *testing.T) {
-			clock.SetTime(testTime())
-			writes := newRecentWrites[*corev1.Pod](clock)
-			test.write(writes)
-			var cached *corev1.Pod
-			if test.cached != "" {
-				cached = version(test.cached)
-			}
-			got, found := writes.latest(name, cached, cached != nil)
-			if found != (test.want != "") || found && got.ResourceVersion != test.want {
-				t.Errorf("found %v, %v", found, got)
-			}
-		})
-	}
-}
-
 func TestProgressIsHeldOnceForTheDelay(t *testing.T) {
 	p, now := newProgress(), testTime()
 	if got := p.hold(testUID, now, statusDelay); got != statusDelay {
@@ -156,59 +105,6 @@ func TestFirstReadinessComesOnce(t *testing.T) {
 	}
 }
 
-func TestErrorClasses(t *testing.T) {
-	wrapped := func(err error) error { return fmt.Errorf("creating: %w", err) }
-	for name, test := range map[string]struct {
-		err                error
-		terminal, outdated bool
-	}{
-		"invalid":              {wrapped(invalid("Pod")), true, false},
-		"all invalid":          {errors.Join(invalid("Pod"), wrapped(invalid("Service"))), true, false},
-		"invalid and other":    {errors.Join(invalid("Pod"), unavailable()), false, false},
-		"unavailable":          {wrapped(unavailable()), false, false},
-		"conflict":             {wrapped(apierrors.NewConflict(corev1.Resource("pods"), testName, nil)), false, true},
-		"exists, then did not": {wrapped(apierrors.NewAlreadyExists(corev1.Resource("pods"), testName)), false, true},
-		"stale":                {wrapped(errStale), false, true},
-		"nil":                  {nil, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := terminal(test.err); got != test.terminal {
-				t.Errorf("terminal is %v", got)
-			}
-			if got := outdated(test.err); got != test.outdated {
-				t.Errorf("outdated is %v", got)
-			}
-		})
-	}
-}
-
-func TestMissingAPIIsNotAMissingObject(t *testing.T) {
-	if objectNotFound(apiNotServed()) {
-		t.Error("404 for the API counts as 404 for the object")
-	}
-	if !objectNotFound(fmt.Errorf("getting: %w", apierrors.NewNotFound(agentsv1beta1.Resource("sandboxes"), testName))) {
-		t.Error("404 for the object does not count")
-	}
-}
-
-func TestMergePatchIsBoundToTheObject(t *testing.T) {
-	before := testPod(testSandbox())
-	after := before.DeepCopy()
-	after.Labels = map[string]string{"a": "b"}
-	for lock, want := range map[patchLock]string{
-		anyVersion:  `{"metadata":{"labels":{"a":"b","agents.x-k8s.io/sandbox-name-hash":null},"uid":"pod-uid"}}`,
-		sameVersion: `{"metadata":{"labels":{"a":"b","agents.x-k8s.io/sandbox-name-hash":null},"resourceVersion":"61","uid":"pod-uid"}}`,
-	} {
-		got, err := mergePatch(before, after, lock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("patch differs (-want +got):\n%s", diff)
-		}
-	}
-}
-
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	pod := testPod(testSandbox(), ready, podReason("R", "m"), disrupted("D", "m"), container("broken", waitingFor("W", "m"), endedWith(1, "Error")))
 	pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}
@@ -229,14 +125,5 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	tombstone := cache.DeletedFinalStateUnknown{Key: "k"}
 	if got, err := trim(tombstone); err != nil || got != any(tombstone) {
 		t.Errorf("tombstone: %v, %v", got, err)
-	}
-}
-
-func TestSoonest(t *testing.T) {
-	if got := soonest(0, 3*time.Second, 0, time.Second); got != time.Second {
-		t.Errorf("soonest is %v", got)
-	}
-	if got := soonest(0, 0); got != 0 {
-		t.Errorf("soonest of nothing is %v", got)
 	}
 }

@@ -26,12 +26,10 @@ type progress struct {
 	heldSince map[types.UID]time.Time
 	// starting holds the Sandboxes that this process has seen from their first pass on and that were never ready since.
 	starting map[types.UID]bool
-	// terminating holds when a namespace last refused a new object because it is going away.
-	terminating map[string]time.Time
 }
 
 func newProgress() *progress {
-	return &progress{heldSince: map[types.UID]time.Time{}, starting: map[types.UID]bool{}, terminating: map[string]time.Time{}}
+	return &progress{heldSince: map[types.UID]time.Time{}, starting: map[types.UID]bool{}}
 }
 
 // hold returns how long a status write is to be held back from now on, or 0 if it was held for the delay.
@@ -67,27 +65,6 @@ func (p *progress) firstReady(uid types.UID) bool {
 	first := p.starting[uid]
 	delete(p.starting, uid)
 	return first
-}
-
-// terminates notes that the namespace refuses new objects because it is going away.
-func (p *progress) terminates(namespace string, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for namespace, at := range p.terminating {
-		if now.Sub(at) >= terminatingNamespaceDelay {
-			delete(p.terminating, namespace)
-		}
-	}
-	p.terminating[namespace] = now
-}
-
-// inTerminating says whether an object that was created at the given time is in a namespace that refuses new objects. A later
-// object proves that there is a new namespace of that name.
-func (p *progress) inTerminating(namespace string, created, now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at, ok := p.terminating[namespace]
-	return ok && !created.After(at) && now.Sub(at) < terminatingNamespaceDelay
 }
 
 func (p *progress) forget(uid types.UID) {

@@ -16,6 +16,10 @@ import (
 	"k8s.io/klog/v2"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/loop"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/patch"
 )
 
 // reconcile makes one pass over a Sandbox. It returns after which time another pass is due even if nothing happens, or 0, and
@@ -28,7 +32,7 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 	if err != nil {
 		return 0, fmt.Errorf("getting the Sandbox from the cache: %w", err)
 	}
-	sandbox, _ := c.sandboxWrites.latest(name, cached, true)
+	sandbox, _ := c.sandboxWrites.Latest(name, cached, true)
 	if sandbox.DeletionTimestamp != nil {
 		return 0, nil
 	}
@@ -42,7 +46,7 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 	o, after, retry := c.reconcileChildren(ctx, sandbox)
 	// After the status: who hears of an event finds in the status what it tells of.
 	defer c.recordPodEvents(sandbox, o)
-	if outdated(retry) {
+	if failure.Outdated(retry) {
 		return untilExpiry(sandbox, c.config.Clock.Now()), retry
 	}
 	now := c.config.Clock.Now()
@@ -51,7 +55,7 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 	}
 	wait, err := c.updateStatus(ctx, sandbox, observedStatus(sandbox, o, c.config.ClusterDomain, now))
 	// The write took its time, for which the shutdown time does not wait.
-	return soonest(after, wait, expiryDelay(sandbox, c.config.Clock.Now())), errors.Join(retry, err)
+	return loop.Soonest(after, wait, expiryDelay(sandbox, c.config.Clock.Now())), errors.Join(retry, err)
 }
 
 // reconcileChildren goes through the children, each of them even if the one before failed, and returns what it found, after
@@ -72,23 +76,23 @@ func (c *Controller) reconcileChildren(ctx context.Context, sandbox *agentsv1bet
 	for _, err := range []error{claimErr, o.podErr, serviceErr} {
 		switch {
 		case err == nil:
-		case outdated(err):
+		case failure.Outdated(err):
 			return o, 0, err
-		case namespaceTerminating(err):
-			after = terminatingNamespaceDelay
+		case namespace.IsTerminating(err):
+			after = namespace.TerminatingDelay
 		default:
 			seen = append(seen, err)
-			if !terminal(err) && !errors.As(err, new(*multiplePodsError)) {
+			if !failure.Terminal(err) && !errors.As(err, new(*multiplePodsError)) {
 				retry = append(retry, err)
 			}
 		}
 	}
-	if namespaceTerminating(o.podErr) {
+	if namespace.IsTerminating(o.podErr) {
 		o.podErr = nil
 	}
 	if suspended(sandbox) && o.pod != nil && o.ownedPod(sandbox) == nil {
 		// Nothing may tell when a Pod goes that has neither the owner nor the label.
-		after = soonest(after, foreignPodDelay)
+		after = loop.Soonest(after, foreignPodDelay)
 	}
 	o.err = errors.Join(seen...)
 	return o, after, errors.Join(retry...)
@@ -111,29 +115,29 @@ func (c *Controller) updateStatus(ctx context.Context, sandbox *agentsv1beta1.Sa
 			return wait, nil
 		}
 	}
-	_, err := c.writeStatus(ctx, sandbox, status, anyVersion)
-	if objectNotFound(err) {
+	_, err := c.writeStatus(ctx, sandbox, status, patch.AnyVersion)
+	if failure.ObjectNotFound(err) {
 		return 0, nil
 	}
 	return 0, err
 }
 
 // writeStatus patches the status subresource, tells of what has changed by it, and returns the Sandbox as it then is.
-func (c *Controller) writeStatus(ctx context.Context, sandbox *agentsv1beta1.Sandbox, status *agentsv1beta1.SandboxStatus, lock patchLock) (*agentsv1beta1.Sandbox, error) {
+func (c *Controller) writeStatus(ctx context.Context, sandbox *agentsv1beta1.Sandbox, status *agentsv1beta1.SandboxStatus, lock patch.Lock) (*agentsv1beta1.Sandbox, error) {
 	identity := metav1.ObjectMeta{UID: sandbox.UID, ResourceVersion: sandbox.ResourceVersion}
-	patch, err := mergePatch(
+	data, err := patch.Merge(
 		&agentsv1beta1.Sandbox{ObjectMeta: identity, Status: sandbox.Status},
 		&agentsv1beta1.Sandbox{ObjectMeta: identity, Status: *status}, lock)
 	if err != nil {
 		return nil, fmt.Errorf("computing the status patch: %w", err)
 	}
 	updated, err := c.config.SandboxClient.AgentsV1beta1().Sandboxes(sandbox.Namespace).
-		Patch(ctx, sandbox.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name}, "status")
+		Patch(ctx, sandbox.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: Name}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("patching the status: %w", err)
 	}
 	updated.ManagedFields = nil
-	c.sandboxWrites.updated(updated)
+	c.sandboxWrites.Updated(updated)
 	c.progress.written(sandbox.UID)
 
 	c.record(sandbox, nil, transitionEvents(sandbox, &sandbox.Status, status))
@@ -144,56 +148,17 @@ func (c *Controller) writeStatus(ctx context.Context, sandbox *agentsv1beta1.San
 	return updated, nil
 }
 
-// liveSandbox reads the Sandbox from its server. It returns errStale if that has no such Sandbox, or has it only to delete it:
+// liveSandbox reads the Sandbox from its server. It returns ErrStale if that has no such Sandbox, or has it only to delete it:
 // then there is nothing to do for it, and nothing may be done against its children either.
 func (c *Controller) liveSandbox(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*agentsv1beta1.Sandbox, error) {
 	live, err := c.config.SandboxClient.AgentsV1beta1().Sandboxes(sandbox.Namespace).Get(ctx, sandbox.Name, metav1.GetOptions{})
 	switch {
-	case objectNotFound(err):
-		return nil, errStale
+	case failure.ObjectNotFound(err):
+		return nil, failure.ErrStale
 	case err != nil:
 		return nil, fmt.Errorf("getting the Sandbox: %w", err)
 	case live.UID != sandbox.UID || live.DeletionTimestamp != nil:
-		return nil, errStale
+		return nil, failure.ErrStale
 	}
 	return live, nil
-}
-
-// createOrGet creates an object for the Sandbox, or gets the one that has its name already. A refusal leads to the get too: quota
-// and admission come before the check of the name, so they may refuse an object that exists already and which the cache does not
-// show yet. Nothing is asked of a namespace that is known to be going away with all its Sandboxes.
-func createOrGet[T metav1.Object](c *Controller, sandbox *agentsv1beta1.Sandbox, create, get func() (T, error)) (object T, created bool, err error) {
-	if c.progress.inTerminating(sandbox.Namespace, sandbox.CreationTimestamp.Time, c.config.Clock.Now()) {
-		return object, false, errNamespaceTerminating
-	}
-	object, err = create()
-	switch {
-	case err == nil:
-		return object, true, nil
-	case namespaceTerminating(err):
-		c.progress.terminates(sandbox.Namespace, c.config.Clock.Now())
-		return object, false, err
-	case !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err):
-		return object, false, err
-	}
-	existing, getErr := get()
-	switch {
-	case getErr == nil:
-		return existing, false, nil
-	case objectNotFound(getErr):
-		return object, false, err
-	default:
-		return object, false, getErr
-	}
-}
-
-// soonest returns the smallest of the durations that are not 0, or 0.
-func soonest(durations ...time.Duration) time.Duration {
-	var first time.Duration
-	for _, d := range durations {
-		if d > 0 && (first == 0 || d < first) {
-			first = d
-		}
-	}
-	return first
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/klog/v2"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/patch"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
@@ -29,10 +31,10 @@ func (c *Controller) expire(ctx context.Context, sandbox *agentsv1beta1.Sandbox)
 		return err
 	}
 	if !expired(live, c.config.Clock.Now()) {
-		return errStale
+		return failure.ErrStale
 	}
 	if !markedExpired(&live.Status) {
-		if live, err = c.writeStatus(ctx, live, expiredStatus(live, c.config.Clock.Now()), sameVersion); err != nil {
+		if live, err = c.writeStatus(ctx, live, expiredStatus(live, c.config.Clock.Now()), patch.SameVersion); err != nil {
 			return err
 		}
 	}
@@ -70,7 +72,7 @@ func (c *Controller) deleteSandbox(ctx context.Context, live *agentsv1beta1.Sand
 	err := c.config.SandboxClient.AgentsV1beta1().Sandboxes(live.Namespace).Delete(ctx, live.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
 	})
-	if err != nil && !objectNotFound(err) {
+	if err != nil && !failure.ObjectNotFound(err) {
 		return fmt.Errorf("deleting the expired Sandbox: %w", err)
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted expired Sandbox", "uid", live.UID)
@@ -85,7 +87,7 @@ func (c *Controller) deleteExpiredPods(ctx context.Context, sandbox *agentsv1bet
 	}
 	if len(pods) == 0 {
 		live, err := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace).Get(ctx, naming.Pod(sandbox.Name), metav1.GetOptions{})
-		if objectNotFound(err) {
+		if failure.ObjectNotFound(err) {
 			return nil
 		}
 		if err != nil {

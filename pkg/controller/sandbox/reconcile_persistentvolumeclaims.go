@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/patch"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
@@ -30,11 +32,11 @@ func (c *Controller) reconcilePersistentVolumeClaims(ctx context.Context, sandbo
 func (c *Controller) reconcilePersistentVolumeClaim(ctx context.Context, sandbox *agentsv1beta1.Sandbox, template *agentsv1beta1.PersistentVolumeClaimTemplate) error {
 	name := naming.PersistentVolumeClaim(template.Metadata.Name, sandbox.Name)
 	cached, err := c.claims.PersistentVolumeClaims(sandbox.Namespace).Get(name)
-	claim, found := c.claimWrites.latest(cache.NewObjectName(sandbox.Namespace, name), cached, err == nil)
+	claim, found := c.claimWrites.Latest(cache.NewObjectName(sandbox.Namespace, name), cached, err == nil)
 	if !found {
 		client := c.config.KubeClient.CoreV1().PersistentVolumeClaims(sandbox.Namespace)
 		var created bool
-		claim, created, err = createOrGet(c, sandbox,
+		claim, created, err = namespace.CreateOrGet(c.terminating, sandbox,
 			func() (*corev1.PersistentVolumeClaim, error) {
 				return client.Create(ctx, desiredPersistentVolumeClaim(sandbox, template), metav1.CreateOptions{FieldManager: Name})
 			},
@@ -44,7 +46,7 @@ func (c *Controller) reconcilePersistentVolumeClaim(ctx context.Context, sandbox
 			return fmt.Errorf("creating PVC %q: %w", name, err)
 		}
 		if created {
-			c.claimWrites.created(claim)
+			c.claimWrites.Created(claim)
 			return nil
 		}
 	}
@@ -66,15 +68,15 @@ func (c *Controller) takePersistentVolumeClaim(ctx context.Context, sandbox *age
 	if err != nil {
 		return err
 	}
-	patch, err := mergePatch(claim, desired, lock)
+	data, err := patch.Merge(claim, desired, lock)
 	if err != nil {
 		return fmt.Errorf("computing the patch of PVC %q: %w", claim.Name, err)
 	}
 	updated, err := c.config.KubeClient.CoreV1().PersistentVolumeClaims(claim.Namespace).
-		Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name})
+		Patch(ctx, claim.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: Name})
 	if err != nil {
 		return fmt.Errorf("patching PVC %q: %w", claim.Name, err)
 	}
-	c.claimWrites.updated(updated)
+	c.claimWrites.Updated(updated)
 	return nil
 }

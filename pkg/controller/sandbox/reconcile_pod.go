@@ -16,6 +16,10 @@ import (
 	"k8s.io/klog/v2"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/patch"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
@@ -58,7 +62,7 @@ func (c *Controller) ownedPods(sandbox *agentsv1beta1.Sandbox) ([]*corev1.Pod, e
 	var pods []*corev1.Pod
 	for _, object := range objects {
 		if pod, ok := object.(*corev1.Pod); ok {
-			pod, _ = c.podWrites.latest(cache.MetaObjectToName(pod), pod, true)
+			pod, _ = c.podWrites.Latest(cache.MetaObjectToName(pod), pod, true)
 			pods = append(pods, pod)
 		}
 	}
@@ -83,7 +87,7 @@ func (c *Controller) namedPod(ctx context.Context, sandbox *agentsv1beta1.Sandbo
 	pod := c.podNamed(sandbox.Namespace, name)
 	if pod == nil {
 		live, err := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil && !objectNotFound(err) {
+		if err != nil && !failure.ObjectNotFound(err) {
 			return nil, fmt.Errorf("getting pod %q, which annotation %s names: %w", name, agentsv1beta1.SandboxPodNameAnnotation, err)
 		}
 		if err == nil {
@@ -98,7 +102,7 @@ func (c *Controller) namedPod(ctx context.Context, sandbox *agentsv1beta1.Sandbo
 
 func (c *Controller) podNamed(namespace, name string) *corev1.Pod {
 	cached, err := c.pods.Pods(namespace).Get(name)
-	pod, found := c.podWrites.latest(cache.NewObjectName(namespace, name), cached, err == nil)
+	pod, found := c.podWrites.Latest(cache.NewObjectName(namespace, name), cached, err == nil)
 	if !found {
 		return nil
 	}
@@ -109,14 +113,14 @@ func (c *Controller) podNamed(namespace, name string) *corev1.Pod {
 func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox, o *observation) (*corev1.Pod, error) {
 	client := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace)
 	desired := sandboxpod.New(sandbox)
-	pod, created, err := createOrGet(c, sandbox,
+	pod, created, err := namespace.CreateOrGet(c.terminating, sandbox,
 		func() (*corev1.Pod, error) {
 			return client.Create(ctx, desired, metav1.CreateOptions{FieldManager: Name})
 		},
 		func() (*corev1.Pod, error) { return client.Get(ctx, desired.Name, metav1.GetOptions{}) },
 	)
 	if err != nil {
-		if !outdated(err) && !namespaceTerminating(err) {
+		if !failure.Outdated(err) && !namespace.IsTerminating(err) {
 			o.podEvents = append(o.podEvents, event{corev1.EventTypeWarning, eventReasonPodCreateFailed, actionPodCreation, fmt.Sprintf("Creating Pod %s failed: %v", desired.Name, err)})
 		}
 		return nil, fmt.Errorf("creating pod %q: %w", desired.Name, err)
@@ -125,9 +129,9 @@ func (c *Controller) createPod(ctx context.Context, sandbox *agentsv1beta1.Sandb
 	if !created {
 		return c.syncPod(ctx, sandbox, pod)
 	}
-	c.podWrites.created(pod)
+	c.podWrites.Created(pod)
 	// Should the watch never deliver the Pod, the pass after this time looks for it again.
-	c.queue.AddAfter(cache.MetaObjectToName(sandbox), creationTimeout)
+	c.loop.Queue.AddAfter(cache.MetaObjectToName(sandbox), recent.CreationTimeout)
 	o.podEvents = append(o.podEvents, event{corev1.EventTypeNormal, eventReasonPodCreated, actionPodCreation, "Created Pod " + pod.Name})
 	klog.FromContext(ctx).V(2).Info("Created Pod", "pod", klog.KObj(pod), "uid", pod.UID)
 	return pod, nil
@@ -152,17 +156,17 @@ func (c *Controller) syncPod(ctx context.Context, sandbox *agentsv1beta1.Sandbox
 	if err != nil {
 		return c.withoutPatch(sandbox, pod), err
 	}
-	patch, err := mergePatch(pod, desired, lock)
+	data, err := patch.Merge(pod, desired, lock)
 	if err != nil {
 		return pod, fmt.Errorf("computing the patch of pod %q: %w", pod.Name, err)
 	}
 	updated, err := c.config.KubeClient.CoreV1().Pods(pod.Namespace).
-		Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name})
+		Patch(ctx, pod.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: Name})
 	if err != nil {
 		return c.withoutPatch(sandbox, pod), fmt.Errorf("patching pod %q: %w", pod.Name, err)
 	}
 	trimPod(updated)
-	c.podWrites.updated(updated)
+	c.podWrites.Updated(updated)
 	return updated, nil
 }
 
@@ -175,16 +179,16 @@ func (c *Controller) withoutPatch(sandbox *agentsv1beta1.Sandbox, pod *corev1.Po
 }
 
 // lockFor makes an adoption conditional on the version that was judged, for it replaces all owner references; everything else
-// leaves other writers' fields alone and needs no lock. It returns errStale where the Sandbox is to be deleted: an object without an
+// leaves other writers' fields alone and needs no lock. It returns ErrStale where the Sandbox is to be deleted: an object without an
 // owner may be one that the garbage collector has just orphaned, and would be deleted with the Sandbox if that took it back.
-func (c *Controller) lockFor(ctx context.Context, sandbox *agentsv1beta1.Sandbox, object metav1.Object) (patchLock, error) {
+func (c *Controller) lockFor(ctx context.Context, sandbox *agentsv1beta1.Sandbox, object metav1.Object) (patch.Lock, error) {
 	if relationTo(sandbox, object) == owned {
-		return anyVersion, nil
+		return patch.AnyVersion, nil
 	}
 	if _, err := c.liveSandbox(ctx, sandbox); err != nil {
-		return anyVersion, err
+		return patch.AnyVersion, err
 	}
-	return sameVersion, nil
+	return patch.SameVersion, nil
 }
 
 // suspendPod deletes the Pod if the Sandbox controls it, and returns it for as long as it exists.
@@ -194,7 +198,7 @@ func (c *Controller) suspendPod(ctx context.Context, sandbox *agentsv1beta1.Sand
 			return nil, nil
 		}
 		live, err := c.config.KubeClient.CoreV1().Pods(sandbox.Namespace).Get(ctx, naming.Pod(sandbox.Name), metav1.GetOptions{})
-		if objectNotFound(err) {
+		if failure.ObjectNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {
@@ -210,7 +214,7 @@ func (c *Controller) suspendPod(ctx context.Context, sandbox *agentsv1beta1.Sand
 		return pod, err
 	}
 	if !suspended(live) {
-		return pod, errStale
+		return pod, failure.ErrStale
 	}
 	return c.deletePod(ctx, pod)
 }
@@ -225,7 +229,7 @@ func suspensionConfirmed(sandbox *agentsv1beta1.Sandbox) bool {
 func (c *Controller) deletePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	err := c.config.KubeClient.CoreV1().Pods(pod.Namespace).
 		Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if objectNotFound(err) {
+	if failure.ObjectNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

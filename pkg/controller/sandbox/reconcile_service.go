@@ -15,6 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/patch"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
@@ -51,14 +54,14 @@ func (c *Controller) reconcileService(ctx context.Context, sandbox *agentsv1beta
 func (c *Controller) findService(ctx context.Context, sandbox *agentsv1beta1.Sandbox, live bool) (*corev1.Service, error) {
 	name := naming.Service(sandbox.Name)
 	cached, err := c.services.Services(sandbox.Namespace).Get(name)
-	if service, found := c.serviceWrites.latest(cache.NewObjectName(sandbox.Namespace, name), cached, err == nil); found {
+	if service, found := c.serviceWrites.Latest(cache.NewObjectName(sandbox.Namespace, name), cached, err == nil); found {
 		return service, nil
 	}
 	if !live {
 		return nil, nil
 	}
 	service, err := c.config.KubeClient.CoreV1().Services(sandbox.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if objectNotFound(err) {
+	if failure.ObjectNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -71,7 +74,7 @@ func (c *Controller) findService(ctx context.Context, sandbox *agentsv1beta1.San
 func (c *Controller) createService(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*corev1.Service, bool, error) {
 	client := c.config.KubeClient.CoreV1().Services(sandbox.Namespace)
 	desired := desiredService(sandbox)
-	service, created, err := createOrGet(c, sandbox,
+	service, created, err := namespace.CreateOrGet(c.terminating, sandbox,
 		func() (*corev1.Service, error) {
 			return client.Create(ctx, desired, metav1.CreateOptions{FieldManager: Name})
 		},
@@ -81,7 +84,7 @@ func (c *Controller) createService(ctx context.Context, sandbox *agentsv1beta1.S
 		return nil, false, fmt.Errorf("creating service %q: %w", desired.Name, err)
 	}
 	if created {
-		c.serviceWrites.created(service)
+		c.serviceWrites.Created(service)
 	}
 	return service, created, nil
 }
@@ -96,17 +99,17 @@ func (c *Controller) updateService(ctx context.Context, sandbox *agentsv1beta1.S
 	if err != nil {
 		return nil, err
 	}
-	patch, err := mergePatch(current, desired, lock)
+	data, err := patch.Merge(current, desired, lock)
 	if err != nil {
 		return nil, fmt.Errorf("computing the patch of service %q: %w", current.Name, err)
 	}
 	updated, err := c.config.KubeClient.CoreV1().Services(current.Namespace).
-		Patch(ctx, current.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name})
+		Patch(ctx, current.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: Name})
 	if err != nil {
 		return nil, fmt.Errorf("patching service %q: %w", current.Name, err)
 	}
 	updated.ManagedFields = nil
-	c.serviceWrites.updated(updated)
+	c.serviceWrites.Updated(updated)
 	return updated, nil
 }
 
@@ -117,7 +120,7 @@ func (c *Controller) deleteService(ctx context.Context, service *corev1.Service)
 	}
 	err := c.config.KubeClient.CoreV1().Services(service.Namespace).
 		Delete(ctx, service.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(service.UID))})
-	if err != nil && !objectNotFound(err) {
+	if err != nil && !failure.ObjectNotFound(err) {
 		return fmt.Errorf("deleting service %q: %w", service.Name, err)
 	}
 	return nil

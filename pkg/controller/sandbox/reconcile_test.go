@@ -21,6 +21,9 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
 )
 
 const (
@@ -103,7 +106,7 @@ func TestPodTheCacheDoesNotShowYetIsNotCreatedAgain(t *testing.T) {
 	f.mustPass()
 	f.wantRequests()
 
-	f.clock.SetTime(testTime().Add(creationTimeout))
+	f.clock.SetTime(testTime().Add(recent.CreationTimeout))
 	f.mustPass()
 	f.wantRequests("create pods", "get pods")
 }
@@ -125,7 +128,7 @@ func TestQuotaRefusalDoesNotHideAPodThatExists(t *testing.T) {
 func TestRefusedPodIsReportedAndRetried(t *testing.T) {
 	f := newFixture(t).everywhere(testSandbox())
 	f.refuse("create", "pods", apierrors.NewForbidden(corev1.Resource("pods"), testName, nil))
-	if _, err := f.pass(); err == nil || outdated(err) {
+	if _, err := f.pass(); err == nil || failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	const message = `pods "s1" is forbidden: <nil>`
@@ -146,7 +149,7 @@ func TestPodOfAStrangerIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t).everywhere(testSandbox()).onServer(foreign)
-			if _, err := f.pass(); err == nil || outdated(err) {
+			if _, err := f.pass(); err == nil || failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
 			f.wantRequests("create pods", "get pods", "patch sandboxes/status")
@@ -226,7 +229,7 @@ func TestTerminatingNamespaceIsQuiet(t *testing.T) {
 	refusal := apierrors.NewForbidden(corev1.Resource("pods"), testName, nil)
 	refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	f.refuse("create", "*", refusal)
-	if after := f.mustPass(); after != terminatingNamespaceDelay {
+	if after := f.mustPass(); after != namespace.TerminatingDelay {
 		t.Errorf("comes back after %v", after)
 	}
 	f.wantRequests("create persistentvolumeclaims", "patch sandboxes/status")
@@ -236,7 +239,7 @@ func TestTerminatingNamespaceIsQuiet(t *testing.T) {
 	f.syncSandbox()
 	f.mustPass()
 	f.wantRequests()
-	f.clock.SetTime(testTime().Add(terminatingNamespaceDelay))
+	f.clock.SetTime(testTime().Add(namespace.TerminatingDelay))
 	f.mustPass()
 	f.wantRequests("create persistentvolumeclaims")
 
@@ -378,7 +381,7 @@ func TestConflictingDeleteIsRepeatedWithoutAStatusWrite(t *testing.T) {
 	sandbox := testSandbox(suspend)
 	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready))
 	f.refuse("delete", "pods", apierrors.NewConflict(corev1.Resource("pods"), testName, nil))
-	if _, err := f.pass(); !outdated(err) {
+	if _, err := f.pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	f.wantRequests("delete pods", "get sandboxes")
@@ -566,7 +569,7 @@ func TestPatchThatMeetsAnotherPodIsNotInvalidConfiguration(t *testing.T) {
 	f := newFixture(t).everywhere(sandbox, pod)
 	f.refuse("patch", "pods", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, testName,
 		field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "pod-uid", "field is immutable")}))
-	if _, err := f.pass(); !outdated(err) {
+	if _, err := f.pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	f.wantRequests("patch pods")
@@ -653,7 +656,7 @@ func TestExtensionThatComesFirstStopsTheExpiry(t *testing.T) {
 		t.Run("before the "+verb, func(t *testing.T) {
 			f := newFixture(t).everywhere(sandbox, testPod(sandbox))
 			f.refuse(verb, "sandboxes", apierrors.NewConflict(agentsv1beta1.Resource("sandboxes"), testName, nil))
-			if _, err := f.pass(); !outdated(err) {
+			if _, err := f.pass(); !failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
 			f.wantRequests(requests...)
@@ -722,7 +725,7 @@ func TestServiceFollowsTheSpec(t *testing.T) {
 	// Unset: what is there stays, and is looked for if the cache does not show it.
 	sandbox.Spec.Service = nil
 	f.inCache(sandbox)
-	f.clock.SetTime(testTime().Add(creationTimeout))
+	f.clock.SetTime(testTime().Add(recent.CreationTimeout))
 	f.mustPass()
 	f.wantRequests("get services")
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/message"
 )
 
 // observation is what one pass found, after it did what it could.
@@ -154,7 +155,7 @@ func dropProgress(status *agentsv1beta1.SandboxStatus) {
 func setCondition(status *agentsv1beta1.SandboxStatus, generation int64, now time.Time, condition metav1.Condition) {
 	condition.ObservedGeneration = generation
 	condition.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
-	condition.Message = cut(condition.Message, maxConditionMessage)
+	condition.Message = message.Cut(condition.Message, message.MaxCondition)
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 

@@ -1,7 +1,8 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sandbox
+// Package patch makes merge patches that fail on the wrong object.
+package patch
 
 import (
 	"encoding/json"
@@ -12,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// patchLock says what a patch is conditional on, besides the UID of the object.
-type patchLock bool
+// Lock says what a patch is conditional on, besides the UID of the object.
+type Lock bool
 
 const (
-	// anyVersion patches whatever the object has become; other writers' fields are not touched.
-	anyVersion patchLock = false
-	// sameVersion fails with a conflict if the object has changed. For decisions that rest on the whole object.
-	sameVersion patchLock = true
+	// AnyVersion patches whatever the object has become; other writers' fields are not touched.
+	AnyVersion Lock = false
+	// SameVersion fails with a conflict if the object has changed. For decisions that rest on the whole object.
+	SameVersion Lock = true
 )
 
-// mergePatch returns the JSON merge patch that turns original into modified, and fails on an object of another UID: names are
+// Merge returns the JSON merge patch that turns original into modified, and fails on an object of another UID: names are
 // used again.
-func mergePatch(original, modified metav1.Object, lock patchLock) ([]byte, error) {
+func Merge(original, modified metav1.Object, lock Lock) ([]byte, error) {
 	before, err := json.Marshal(original)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the original: %w", err)
@@ -44,7 +45,7 @@ func mergePatch(original, modified metav1.Object, lock patchLock) ([]byte, error
 		} `json:"metadata"`
 	}{}
 	preconditions.Metadata.UID = original.GetUID()
-	if lock == sameVersion {
+	if lock == SameVersion {
 		preconditions.Metadata.ResourceVersion = original.GetResourceVersion()
 	}
 	conditional, err := json.Marshal(preconditions)
