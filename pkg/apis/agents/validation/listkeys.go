@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 )
 
 // Lists that are merged by key must hold each key once: a client-side apply that takes one of two entries away takes both. Pods may
@@ -45,25 +43,24 @@ func duplicateKeys[T any](items []T, path *field.Path, key func(*T) string) fiel
 }
 
 // podListKeyRules are about the lists of a Pod itself.
-func podListKeyRules(path *field.Path) []rule {
-	spec := func(s *agents.Sandbox) *corev1.PodSpec { return &s.Spec.PodTemplate.Spec }
-	return []rule{
-		listKeyRule(spec, func(s *corev1.PodSpec) []corev1.Volume { return s.Volumes }, func(list []corev1.Volume) field.ErrorList {
+func podListKeyRules(path *field.Path) []Rule[corev1.PodSpec] {
+	return []Rule[corev1.PodSpec]{
+		listKeyRule(func(s *corev1.PodSpec) []corev1.Volume { return s.Volumes }, func(list []corev1.Volume) field.ErrorList {
 			return duplicateNames(list, path.Child("volumes"), func(v *corev1.Volume) string { return v.Name })
 		}),
-		listKeyRule(spec, func(s *corev1.PodSpec) []corev1.LocalObjectReference { return s.ImagePullSecrets }, func(list []corev1.LocalObjectReference) field.ErrorList {
+		listKeyRule(func(s *corev1.PodSpec) []corev1.LocalObjectReference { return s.ImagePullSecrets }, func(list []corev1.LocalObjectReference) field.ErrorList {
 			return duplicateNames(list, path.Child("imagePullSecrets"), func(r *corev1.LocalObjectReference) string { return r.Name })
 		}),
-		listKeyRule(spec, func(s *corev1.PodSpec) []corev1.PodResourceClaim { return s.ResourceClaims }, func(list []corev1.PodResourceClaim) field.ErrorList {
+		listKeyRule(func(s *corev1.PodSpec) []corev1.PodResourceClaim { return s.ResourceClaims }, func(list []corev1.PodResourceClaim) field.ErrorList {
 			return duplicateNames(list, path.Child("resourceClaims"), func(c *corev1.PodResourceClaim) string { return c.Name })
 		}),
-		listKeyRule(spec, func(s *corev1.PodSpec) []corev1.PodSchedulingGate { return s.SchedulingGates }, func(list []corev1.PodSchedulingGate) field.ErrorList {
+		listKeyRule(func(s *corev1.PodSpec) []corev1.PodSchedulingGate { return s.SchedulingGates }, func(list []corev1.PodSchedulingGate) field.ErrorList {
 			return duplicateNames(list, path.Child("schedulingGates"), func(g *corev1.PodSchedulingGate) string { return g.Name })
 		}),
-		listKeyRule(spec, func(s *corev1.PodSpec) []corev1.HostAlias { return s.HostAliases }, func(list []corev1.HostAlias) field.ErrorList {
+		listKeyRule(func(s *corev1.PodSpec) []corev1.HostAlias { return s.HostAliases }, func(list []corev1.HostAlias) field.ErrorList {
 			return duplicateKeys(list, path.Child("hostAliases"), func(a *corev1.HostAlias) string { return a.IP })
 		}),
-		listKeyRule(spec, func(s *corev1.PodSpec) []corev1.TopologySpreadConstraint { return s.TopologySpreadConstraints }, func(list []corev1.TopologySpreadConstraint) field.ErrorList {
+		listKeyRule(func(s *corev1.PodSpec) []corev1.TopologySpreadConstraint { return s.TopologySpreadConstraints }, func(list []corev1.TopologySpreadConstraint) field.ErrorList {
 			return duplicateKeys(list, path.Child("topologySpreadConstraints"), func(c *corev1.TopologySpreadConstraint) string {
 				return fmt.Sprintf("%s/%s", c.TopologyKey, c.WhenUnsatisfiable)
 			})
@@ -72,10 +69,10 @@ func podListKeyRules(path *field.Path) []rule {
 }
 
 // listKeyRule is the rule about one list of the Pod. The list is also the subject: who leaves it alone is not held to it.
-func listKeyRule[T any](spec func(*agents.Sandbox) *corev1.PodSpec, list func(*corev1.PodSpec) []T, check func([]T) field.ErrorList) rule {
-	return rule{
-		subject: func(s *agents.Sandbox) any { return list(spec(s)) },
-		check:   func(s *agents.Sandbox) field.ErrorList { return check(list(spec(s))) },
+func listKeyRule[T any](list func(*corev1.PodSpec) []T, check func([]T) field.ErrorList) Rule[corev1.PodSpec] {
+	return Rule[corev1.PodSpec]{
+		Subject: func(s *corev1.PodSpec) any { return list(s) },
+		Check:   func(s *corev1.PodSpec) field.ErrorList { return check(list(s)) },
 	}
 }
 

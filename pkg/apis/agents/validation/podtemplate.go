@@ -16,37 +16,47 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
 
-// podTemplateRules are about what has to hold even where nobody asks kube-apiserver about the Pod: lists can be merged by key, and
+// PodTemplateRules are about what has to hold even where nobody asks kube-apiserver about the Pod: lists can be merged by key, and
 // the template can be written in every format. Whether it can become a Pod is for kube-apiserver to say.
-func podTemplateRules(path *field.Path) []rule {
-	spec, metadata := path.Child("spec"), path.Child("metadata")
-	return append(podListKeyRules(spec), []rule{{
-		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec.Containers },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			if len(s.Spec.PodTemplate.Spec.Containers) == 0 {
-				return field.ErrorList{field.Required(spec.Child("containers"), "a Sandbox needs at least one container")}
+func PodTemplateRules(path *field.Path) []Rule[agents.PodTemplate] {
+	return append(
+		RulesOf(func(t *agents.PodTemplate) *corev1.PodSpec { return &t.Spec }, podSpecRules(path.Child("spec"))),
+		RulesOf(func(t *agents.PodTemplate) *agents.PodMetadata { return &t.Metadata }, podMetadataRules(path.Child("metadata")))...)
+}
+
+func podSpecRules(path *field.Path) []Rule[corev1.PodSpec] {
+	return append(podListKeyRules(path), []Rule[corev1.PodSpec]{{
+		Subject: func(s *corev1.PodSpec) any { return s.Containers },
+		Check: func(s *corev1.PodSpec) field.ErrorList {
+			if len(s.Containers) == 0 {
+				return field.ErrorList{field.Required(path.Child("containers"), "a Sandbox needs at least one container")}
 			}
-			return validateContainers(s.Spec.PodTemplate.Spec.Containers, spec.Child("containers"))
+			return validateContainers(s.Containers, path.Child("containers"))
 		},
 	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec.InitContainers },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			return validateContainers(s.Spec.PodTemplate.Spec.InitContainers, spec.Child("initContainers"))
+		Subject: func(s *corev1.PodSpec) any { return s.InitContainers },
+		Check: func(s *corev1.PodSpec) field.ErrorList {
+			return validateContainers(s.InitContainers, path.Child("initContainers"))
 		},
 	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Spec },
-		check:   func(s *agents.Sandbox) field.ErrorList { return validateJSONForm(&s.Spec.PodTemplate.Spec, spec) },
-	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Metadata.Labels },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			return metav1validation.ValidateLabels(withoutKeys(s.Spec.PodTemplate.Metadata.Labels, v1beta1.IsReservedPodMetadataKey), metadata.Child("labels"))
-		},
-	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.PodTemplate.Metadata.Annotations },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			return apimachineryvalidation.ValidateAnnotations(withoutKeys(s.Spec.PodTemplate.Metadata.Annotations, v1beta1.IsReservedPodMetadataKey), metadata.Child("annotations"))
-		},
+		Subject: func(s *corev1.PodSpec) any { return *s },
+		Check:   func(s *corev1.PodSpec) field.ErrorList { return validateJSONForm(s, path) },
 	}}...)
+}
+
+// podMetadataRules say nothing about reserved keys, which are ignored.
+func podMetadataRules(path *field.Path) []Rule[agents.PodMetadata] {
+	return []Rule[agents.PodMetadata]{{
+		Subject: func(m *agents.PodMetadata) any { return m.Labels },
+		Check: func(m *agents.PodMetadata) field.ErrorList {
+			return metav1validation.ValidateLabels(withoutKeys(m.Labels, v1beta1.IsReservedPodMetadataKey), path.Child("labels"))
+		},
+	}, {
+		Subject: func(m *agents.PodMetadata) any { return m.Annotations },
+		Check: func(m *agents.PodMetadata) field.ErrorList {
+			return apimachineryvalidation.ValidateAnnotations(withoutKeys(m.Annotations, v1beta1.IsReservedPodMetadataKey), path.Child("annotations"))
+		},
+	}}
 }
 
 func withoutKeys(m map[string]string, drop func(key string) bool) map[string]string {

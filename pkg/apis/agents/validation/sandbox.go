@@ -7,7 +7,7 @@ package validation
 import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,21 +19,14 @@ import (
 // ValidateSandbox returns what is wrong with a Sandbox that is about to be created.
 func ValidateSandbox(sandbox *agents.Sandbox) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&sandbox.ObjectMeta, true, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	for _, rule := range rules() {
-		errs = append(errs, rule.check(sandbox)...)
-	}
-	return append(errs, validateVolumeClaimTemplates(sandbox.Spec.VolumeClaimTemplates, sandbox.Name, field.NewPath("spec", "volumeClaimTemplates"))...)
+	errs = append(errs, Check(rules(), sandbox)...)
+	return append(errs, ValidateVolumeClaimTemplates(sandbox.Spec.VolumeClaimTemplates, sandbox.Name, field.NewPath("spec", "volumeClaimTemplates"))...)
 }
 
-// ValidateSandboxUpdate returns what is wrong with a change of a Sandbox. A rule is applied only to a change of what it is about:
-// what a stored object came to break through a newer release never stands in the way of other writes.
+// ValidateSandboxUpdate returns what is wrong with a change of a Sandbox.
 func ValidateSandboxUpdate(sandbox, old *agents.Sandbox) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&sandbox.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	for _, rule := range rules() {
-		if !apiequality.Semantic.DeepEqual(rule.subject(sandbox), rule.subject(old)) {
-			errs = append(errs, rule.check(sandbox)...)
-		}
-	}
+	errs = append(errs, CheckChange(rules(), sandbox, old)...)
 	if !apiequality.Semantic.DeepEqual(sandbox.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates) {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "volumeClaimTemplates"), field.OmitValueType{}, "volumeClaimTemplates is immutable"))
 	}
@@ -43,50 +36,32 @@ func ValidateSandboxUpdate(sandbox, old *agents.Sandbox) field.ErrorList {
 // ValidateSandboxStatusUpdate returns what is wrong with a change of a Sandbox's status.
 func ValidateSandboxStatusUpdate(sandbox, old *agents.Sandbox) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&sandbox.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	if apiequality.Semantic.DeepEqual(sandbox.Status.Conditions, old.Status.Conditions) {
-		return errs
-	}
-	path := field.NewPath("status", "conditions")
-	errs = append(errs, metav1validation.ValidateConditions(sandbox.Status.Conditions, path)...)
-	for i := range sandbox.Status.Conditions {
-		errs = append(errs, validateTime(&sandbox.Status.Conditions[i].LastTransitionTime, path.Index(i).Child("lastTransitionTime"))...)
-	}
-	return errs
+	return append(errs, ValidateConditionsUpdate(sandbox.Status.Conditions, old.Status.Conditions, field.NewPath("status", "conditions"))...)
 }
 
-// rule is a requirement of a Sandbox.
-type rule struct {
-	// subject returns the part of the Sandbox that the requirement is about.
-	subject func(*agents.Sandbox) any
-	check   func(*agents.Sandbox) field.ErrorList
-}
-
-func rules() []rule {
+func rules() []Rule[agents.Sandbox] {
 	spec := field.NewPath("spec")
-	return append(podTemplateRules(spec.Child("podTemplate")), []rule{{
-		subject: func(s *agents.Sandbox) any { return s.Spec.OperatingMode },
-		check: func(s *agents.Sandbox) field.ErrorList {
+	rules := RulesOf(func(s *agents.Sandbox) *agents.PodTemplate { return &s.Spec.PodTemplate }, PodTemplateRules(spec.Child("podTemplate")))
+	rules = append(rules, []Rule[agents.Sandbox]{{
+		Subject: func(s *agents.Sandbox) any { return s.Spec.OperatingMode },
+		Check: func(s *agents.Sandbox) field.ErrorList {
 			return validateOperatingMode(s.Spec.OperatingMode, spec.Child("operatingMode"))
 		},
 	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.ShutdownPolicy },
-		check: func(s *agents.Sandbox) field.ErrorList {
+		Subject: func(s *agents.Sandbox) any { return s.Spec.ShutdownPolicy },
+		Check: func(s *agents.Sandbox) field.ErrorList {
 			return validateShutdownPolicy(s.Spec.ShutdownPolicy, spec.Child("shutdownPolicy"))
 		},
 	}, {
-		subject: func(s *agents.Sandbox) any { return s.Spec.ShutdownTime },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			return validateTime(s.Spec.ShutdownTime, spec.Child("shutdownTime"))
+		Subject: func(s *agents.Sandbox) any { return s.Spec.ShutdownTime },
+		Check: func(s *agents.Sandbox) field.ErrorList {
+			return ValidateTime(s.Spec.ShutdownTime, spec.Child("shutdownTime"))
 		},
 	}, {
-		subject: func(s *agents.Sandbox) any { return wantsService(s) },
-		check:   validateServiceName,
-	}, {
-		subject: func(s *agents.Sandbox) any { return unreadableTimes(s.ManagedFields) },
-		check: func(s *agents.Sandbox) field.ErrorList {
-			return validateManagedFields(s.ManagedFields, field.NewPath("metadata", "managedFields"))
-		},
+		Subject: func(s *agents.Sandbox) any { return wantsService(s) },
+		Check:   validateServiceName,
 	}}...)
+	return append(rules, RulesOf(func(s *agents.Sandbox) *metav1.ObjectMeta { return &s.ObjectMeta }, ManagedFieldsRules())...)
 }
 
 func validateOperatingMode(mode agents.SandboxOperatingMode, path *field.Path) field.ErrorList {

@@ -8,20 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateTime refuses a time that is valid as it was sent (9999-12-31T23:59:59-01:00, or any number of seconds in protobuf) and that
+// ValidateTime refuses a time that is valid as it was sent (9999-12-31T23:59:59-01:00, or any number of seconds in protobuf) and that
 // no client could read once it is written in UTC: stored, it would make every list that holds it undecodable.
-func validateTime(time *metav1.Time, path *field.Path) field.ErrorList {
+func ValidateTime(time *metav1.Time, path *field.Path) field.ErrorList {
 	if readable(time) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "the year in UTC must have four digits")}
 }
 
-// validateManagedFields does so for the times that come with the owners of fields, which clients may send too.
+// ManagedFieldsRules do so for the times that come with the owners of fields, which clients may send too.
+func ManagedFieldsRules() []Rule[metav1.ObjectMeta] {
+	return []Rule[metav1.ObjectMeta]{{
+		Subject: func(m *metav1.ObjectMeta) any { return unreadableTimes(m.ManagedFields) },
+		Check: func(m *metav1.ObjectMeta) field.ErrorList {
+			return validateManagedFields(m.ManagedFields, field.NewPath("metadata", "managedFields"))
+		},
+	}}
+}
+
 func validateManagedFields(entries []metav1.ManagedFieldsEntry, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range entries {
-		errs = append(errs, validateTime(entries[i].Time, path.Index(i).Child("time"))...)
+		errs = append(errs, ValidateTime(entries[i].Time, path.Index(i).Child("time"))...)
 	}
 	return errs
 }

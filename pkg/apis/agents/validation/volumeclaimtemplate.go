@@ -16,8 +16,8 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
-// validateVolumeClaimTemplates refuses templates that could never become a PersistentVolumeClaim and a volume of the Pod.
-func validateVolumeClaimTemplates(templates []agents.PersistentVolumeClaimTemplate, sandbox string, path *field.Path) field.ErrorList {
+// ValidateVolumeClaimTemplates refuses templates that could never become a PersistentVolumeClaim and a volume of the Pod.
+func ValidateVolumeClaimTemplates(templates []agents.PersistentVolumeClaimTemplate, sandbox string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()
 	for i := range templates {
