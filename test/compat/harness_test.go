@@ -4,12 +4,9 @@
 package compat
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
@@ -31,9 +27,7 @@ import (
 )
 
 const (
-	// patience is how long something may take that takes a second on an idle machine.
-	patience     = time.Minute
-	pollInterval = 100 * time.Millisecond
+	patience = framework.Patience
 	// calm is how long is watched that nothing happens. What a controller does, it does within milliseconds.
 	calm = 2 * time.Second
 )
@@ -41,69 +35,19 @@ const (
 // eventually waits until check returns nil, and fails the row with its last error if it never does.
 func eventually(t *tester, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, patience, true, func(ctx context.Context) (bool, error) {
-		err := check(ctx)
-		// That time was up during the check says less than the answer before.
-		if err == nil || ctx.Err() == nil {
-			last = err
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: not within %v: %v", what, patience, last)
-	}
+	framework.Eventually(t, patience, what, check)
 }
 
 // consistently fails the row as soon as check returns an error within a while.
 func consistently(t *tester, what string, while time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
-	var failure error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, while, true, func(ctx context.Context) (bool, error) {
-		err := check(ctx)
-		if err != nil && ctx.Err() == nil {
-			failure = err
-		}
-		return failure != nil, nil
-	})
-	if failure != nil || !wait.Interrupted(err) {
-		t.Fatalf("%s: %v", what, errors.Join(failure, err))
-	}
+	framework.Consistently(t, while, what, check)
 }
 
 // newNamespace makes a namespace in which Pods can be created, and deletes it at the end of the row.
 func newNamespace(t *tester) string {
 	t.Helper()
-	namespaces := env.kube.CoreV1().Namespaces()
-	namespace, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "compat-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("creating a namespace: %v", err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		if t.Failed() {
-			describe(ctx, t, namespace.Name)
-		}
-		if err := namespaces.Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Errorf("deleting namespace %s: %v", namespace.Name, err)
-		}
-	})
-	// Without it the first Pod would be refused, and made a backoff later.
-	eventually(t, "default ServiceAccount of a new namespace", func(ctx context.Context) error {
-		_, err := env.kube.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
-		return err
-	})
-	return namespace.Name
-}
-
-// describe logs what is in a namespace.
-func describe(ctx context.Context, t *tester, namespace string) {
-	t.Helper()
-	for _, args := range [][]string{{"get", "sandboxes", "-o", "yaml"}, {"get", "pods,services,persistentvolumeclaims,events"}} {
-		result := runKubectl(ctx, t, namespace, "", args...)
-		t.Logf("kubectl %s\n%s%s", strings.Join(args, " "), result.stdout, result.stderr)
-	}
+	return framework.NewNamespace(t, env.kube, "compat-", func(ctx context.Context, namespace string) { env.kubectl.Describe(ctx, t, namespace) })
 }
 
 func sandboxes(namespace string) agentsv1beta1.SandboxInterface {
@@ -380,16 +324,7 @@ func claim(t *tester, namespace, name string) *corev1.PersistentVolumeClaim {
 // awaitGone waits until an object is not found.
 func awaitGone[O any](t *tester, what string, get func(ctx context.Context, name string, options metav1.GetOptions) (O, error), name string) {
 	t.Helper()
-	eventually(t, what+" "+name+" is gone", func(ctx context.Context) error {
-		_, err := get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err != nil:
-			return err
-		}
-		return errors.New("it is still there")
-	})
+	framework.AwaitGone(t, what, get, name)
 }
 
 // controlled is the check that an object is owned by a Sandbox as the contract wants it.
@@ -462,16 +397,7 @@ func recorded(t *tester, namespace, sandbox, reason string) []eventsv1.Event {
 // next returns the next event of a watch.
 func next(t *tester, watcher watch.Interface) watch.Event {
 	t.Helper()
-	select {
-	case event, open := <-watcher.ResultChan():
-		if open {
-			return event
-		}
-		t.Fatal("the watch ended where an event was expected")
-	case <-time.After(patience):
-		t.Fatalf("no event within %v", patience)
-	}
-	return watch.Event{}
+	return framework.NextEvent(t, watcher)
 }
 
 // result is what a run of kubectl had to say.
@@ -483,25 +409,10 @@ type result struct {
 // kubectl runs kubectl in a namespace, with standard input.
 func kubectl(t *tester, namespace, stdin string, args ...string) result {
 	t.Helper()
-	return runKubectl(t.Context(), t, namespace, stdin, args...)
-}
-
-func runKubectl(ctx context.Context, t *tester, namespace, stdin string, args ...string) result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program("kubectl"), append([]string{"--kubeconfig=" + env.kubeconfig, "--namespace=" + namespace}, args...)...)
-	// It knows nothing of the user's own configuration.
-	cmd.Env = []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}
-	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("kubectl %v: %v", args, err)
-	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	r := env.kubectl.Run(ctx, t, namespace, stdin, args...)
+	return result{r.Stdout, r.Stderr, r.Code}
 }
 
 // mustKubectl runs kubectl and returns its standard output. It fails the row if kubectl does.
@@ -515,24 +426,7 @@ func mustKubectl(t *tester, namespace, stdin string, args ...string) string {
 }
 
 // manifest returns a Sandbox as users write it, followed by more lines of its spec.
-func manifest(name string, specLines ...string) string {
-	lines := fmt.Sprintf(`apiVersion: agents.x-k8s.io/v1beta1
-kind: Sandbox
-metadata:
-  name: %s
-spec:
-  podTemplate:
-    spec:
-      containers:
-      - name: main
-        image: sandbox.local/busybox:1
-        command: [sleep, infinity]
-`, name)
-	for _, line := range specLines {
-		lines += "  " + line + "\n"
-	}
-	return lines
-}
+func manifest(name string, specLines ...string) string { return framework.Manifest(name, specLines...) }
 
 // body returns a Sandbox in JSON, with more members of its spec.
 func body(name string, members ...string) string {

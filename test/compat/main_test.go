@@ -19,6 +19,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
 // startTimeout covers a cluster on a busy machine.
@@ -36,17 +38,21 @@ func TestMain(m *testing.M) {
 func run(m *testing.M, kubeconfig string) (code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
+	programs, err := framework.FindPrograms()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compat tests:", err)
+		return 1
+	}
 	if kubeconfig == "" {
-		cluster, err := startLightCluster(ctx)
+		cluster, err := startLightCluster(ctx, programs)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "compat tests:", err)
 			return 1
 		}
-		defer func() { code = cmp.Or(code, cluster.remove(code != 0)) }()
-		kubeconfig = cluster.kubeconfig()
+		defer func() { code = cmp.Or(code, remove(cluster, code != 0)) }()
+		kubeconfig = cluster.Kubeconfig()
 	}
-	var err error
-	if env, err = connect(kubeconfig); err != nil {
+	if env, err = connect(programs, kubeconfig); err != nil {
 		fmt.Fprintln(os.Stderr, "compat tests:", err)
 		return 1
 	}
