@@ -8,6 +8,7 @@
 // A test of several servers starts, in this order:
 //
 //	cluster, err := framework.StartLightCluster(ctx, framework.LightClusterOptions{Programs: programs})
+//	t.Cleanup(func() { err := cluster.Remove() }) // After the cleanups of the namespaces, which need it.
 //	etcd, err := cluster.Start(ctx, framework.ExternalEtcd, 1)
 //	first, err := cluster.Start(ctx, framework.SandboxAPIServer, 1)
 //	second, err := cluster.Start(ctx, framework.SandboxAPIServer, 2)

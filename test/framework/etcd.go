@@ -32,8 +32,8 @@ type Transaction struct {
 	Keys []string
 }
 
-// Transactions returns everything that was written to an etcd after a revision and until now, in order. It fails if a part of that
-// was compacted.
+// Transactions returns everything that was written to an etcd after a revision and until now, in order, by whomever: servers also
+// write keys of their own, at any time. It fails if a part of that was compacted.
 func Transactions(ctx context.Context, etcd *clientv3.Client, after int64) ([]Transaction, error) {
 	now, err := Revision(ctx, etcd)
 	if err != nil || now <= after {

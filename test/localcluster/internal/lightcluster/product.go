@@ -66,7 +66,9 @@ var products = map[string]product{
 		args: func(i instance) []string {
 			return []string{
 				"--kubeconfig=" + i.cluster.adminKubeconfig(),
+				// Several of them need --leader-elect=true as another argument.
 				"--leader-elect=false",
+				"--leader-election-namespace=" + sandboxNamespace,
 				fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", i.port(controllerMetricsOffset)),
 				fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", i.port(controllerHealthOffset)),
 			}
