@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -19,9 +20,11 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/proxy"
 	agentsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/rest"
+	extensionsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/rest"
 )
 
 // ExtraConfig is what the server needs beyond what every API server does.
@@ -65,12 +68,16 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, err := c.agentsGroup(completed, streams)
+	agentsStorage, err := c.agentsStorage(completed, streams)
 	if err != nil {
 		return nil, fmt.Errorf("API group %s: %w", agents.GroupName, err)
 	}
-	if err := server.InstallAPIGroup(group); err != nil {
-		return nil, fmt.Errorf("installing API group %s: %w", agents.GroupName, err)
+	extensionsStorage, err := c.extensionsStorage(completed)
+	if err != nil {
+		return nil, fmt.Errorf("API group %s: %w", extensions.GroupName, err)
+	}
+	if err := server.InstallAPIGroups(c.group(agents.GroupName, agentsStorage), c.group(extensions.GroupName, extensionsStorage)); err != nil {
+		return nil, fmt.Errorf("installing the API groups: %w", err)
 	}
 	return server, server.AddPreShutdownHook("drain-streams", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), c.ExtraConfig.StreamDrain)
@@ -89,8 +96,18 @@ func (c *Config) waitForFrontProxy() {
 	}
 }
 
-func (c *Config) agentsGroup(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (*genericapiserver.APIGroupInfo, error) {
-	types, err := newTypeConverter(completed.OpenAPIV3Config, v1beta1.Sandbox{}.OpenAPIModelName())
+// storageByVersion is the storage of each resource and subresource of an API group, by served version.
+type storageByVersion = map[string]map[string]rest.Storage
+
+// group returns what there is to install of an API group.
+func (c *Config) group(name string, storage storageByVersion) *genericapiserver.APIGroupInfo {
+	group := genericapiserver.NewDefaultAPIGroupInfo(name, c.serialization.Scheme, c.serialization.ParameterCodec, c.serialization.Codecs)
+	group.VersionedResourcesStorageMap = storage
+	return &group
+}
+
+func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (storageByVersion, error) {
+	types, err := newTypeConverter(completed.OpenAPIV3Config, agentsv1beta1.Sandbox{}.OpenAPIModelName())
 	if err != nil {
 		return nil, err
 	}
@@ -102,17 +119,17 @@ func (c *Config) agentsGroup(completed genericapiserver.CompletedConfig, streams
 	if err != nil {
 		return nil, err
 	}
-	storage, err := agentsrest.Provider{
+	return agentsrest.Provider{
 		Scheme:     c.serialization.Scheme,
 		Types:      types,
 		Authorizer: completed.Authorization.Authorizer,
 		Pods:       core,
 		Streamer:   streamer,
 	}.Storage(completed.RESTOptionsGetter)
-	if err != nil {
-		return nil, err
-	}
-	group := genericapiserver.NewDefaultAPIGroupInfo(agents.GroupName, c.serialization.Scheme, c.serialization.ParameterCodec, c.serialization.Codecs)
-	group.VersionedResourcesStorageMap = storage
-	return &group, nil
+}
+
+func (c *Config) extensionsStorage(completed genericapiserver.CompletedConfig) (storageByVersion, error) {
+	return extensionsrest.Provider{
+		Scheme: c.serialization.Scheme,
+	}.Storage(completed.RESTOptionsGetter)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	agentsinstall "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/install"
+	extensionsinstall "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/install"
 )
 
 // Serialization is everything that turns requests into objects and back.
@@ -24,6 +25,7 @@ type Serialization struct {
 func NewSerialization() Serialization {
 	scheme := runtime.NewScheme()
 	agentsinstall.Install(scheme)
+	extensionsinstall.Install(scheme)
 
 	// What every API server answers with, whatever it serves, goes by the bare version v1.
 	unversioned := schema.GroupVersion{Version: "v1"}
