@@ -15,7 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 unit() {
   require_command gcc gcc libc6-dev
   local packages
-  mapfile -t packages < <(go list ./... | grep -v /test/)
+  mapfile -t packages < <(go list ./... | grep -vE "/test/(compat|e2e|integration|invariants)$")
   track "unit tests" go test -race "${packages[@]}"
   track "unit tests of localcluster" go test -C test/localcluster -race ./...
 }
