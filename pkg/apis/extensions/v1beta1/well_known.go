@@ -19,6 +19,10 @@ const (
 	WebhookFirstObservedAtAnnotation = "agents.x-k8s.io/webhook-first-observed-at"
 )
 
+// ReservedForClaimAnnotation, on a member of a warm pool, is the UID of the claim that is to get it. It is there between the two writes
+// that give away a member where both cannot be made in one transaction; no other claim is given the member meanwhile.
+const ReservedForClaimAnnotation = "agents.x-k8s.io/reserved-for-claim"
+
 // Condition types of a SandboxClaim.
 const (
 	// ClaimConditionReady is that of the claim's Sandbox, or says why the claim has none.

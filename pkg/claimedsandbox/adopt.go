@@ -1,0 +1,82 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package claimedsandbox
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+)
+
+// Adopt makes a member of a pool the claim's. Owner and labels say so from then on; the metadata of the Pod becomes what the template and
+// the claim say. Everything else stays as it was warmed: Pod, volumes, service. The template is that which the pool names now, or nil if
+// there is none any more. The error is a *Rejection, and then the Sandbox is as it was.
+func Adopt(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.SandboxTemplate) error {
+	base, hash := templateMetadata(sandbox, template)
+	if rejection := checkContradictions(claim, base); rejection != nil {
+		return rejection
+	}
+	sandbox.OwnerReferences = []metav1.OwnerReference{controllerRef(claim)}
+	for _, key := range poolLabels() {
+		delete(sandbox.Labels, key)
+	}
+	if sandbox.Labels == nil {
+		sandbox.Labels = map[string]string{}
+	}
+	sandbox.Labels[agentsv1beta1.LaunchTypeLabel] = agentsv1beta1.LaunchTypeWarm
+	setIdentity(sandbox.Labels, claim, hash)
+	delete(sandbox.Annotations, extensionsv1beta1.ReservedForClaimAnnotation)
+	setTraceContext(sandbox, claim)
+	sandbox.Spec.PodTemplate.Metadata = podMetadata(claim, base, hash)
+	return nil
+}
+
+// Sync makes metadata of the claim's Sandbox follow the claim and the template that the pool names now: the metadata of the Pod, and
+// the labels that repeat it. The error is a *Rejection, and then the Sandbox is as it was.
+func Sync(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.SandboxTemplate) error {
+	base, hash := &template.Spec.PodTemplate.Metadata, naming.Hash(template.Name)
+	if rejection := checkContradictions(claim, base); rejection != nil {
+		return rejection
+	}
+	if sandbox.Labels == nil {
+		sandbox.Labels = map[string]string{}
+	}
+	setIdentity(sandbox.Labels, claim, hash)
+	sandbox.Spec.PodTemplate.Metadata = podMetadata(claim, base, hash)
+	return nil
+}
+
+// templateMetadata returns the metadata that the template has for the Pod, and the hash of the template's name. Without a template it is
+// what the pool has made of it, less what it adds for idle members.
+func templateMetadata(sandbox *agentsv1beta1.Sandbox, template *extensionsv1beta1.SandboxTemplate) (*agentsv1beta1.PodMetadata, string) {
+	if template != nil {
+		return &template.Spec.PodTemplate.Metadata, naming.Hash(template.Name)
+	}
+	metadata := sandbox.Spec.PodTemplate.Metadata.DeepCopy()
+	maps.DeleteFunc(metadata.Labels, func(key, _ string) bool { return agentsv1beta1.IsReservedPodMetadataKey(key) })
+	if metadata.Annotations[agentsv1beta1.SafeToEvictAnnotation] == "true" {
+		delete(metadata.Annotations, agentsv1beta1.SafeToEvictAnnotation)
+	}
+	return metadata, sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel]
+}
+
+// poolLabels are the labels that only idle members have.
+func poolLabels() []string {
+	return []string{agentsv1beta1.WarmPoolSandboxLabel, agentsv1beta1.SandboxTemplateHashLabel, agentsv1beta1.SandboxPodTemplateHashLabel}
+}
+
+func setTraceContext(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim) {
+	trace := claim.Annotations[agentsv1beta1.TraceContextAnnotation]
+	if trace == "" {
+		return
+	}
+	if sandbox.Annotations == nil {
+		sandbox.Annotations = map[string]string{}
+	}
+	sandbox.Annotations[agentsv1beta1.TraceContextAnnotation] = trace
+}
