@@ -17,7 +17,7 @@ show() {
 
 logs_real() {
   local kubectl=("${BIN}/kubectl" --kubeconfig "${OUTPUT}/local/kubeconfig") deployment
-  show "${kubectl[@]}" get apiservice v1beta1.agents.x-k8s.io -o yaml
+  show "${kubectl[@]}" get apiservice v1beta1.agents.x-k8s.io v1beta1.extensions.agents.x-k8s.io -o yaml
   show "${kubectl[@]}" get pods --all-namespaces -o wide
   show "${kubectl[@]}" -n "${NAMESPACE}" get events --sort-by=.lastTimestamp
   for deployment in sandbox-apiserver agent-sandbox-controller; do

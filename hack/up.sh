@@ -9,7 +9,8 @@
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-readonly NAMESPACE=agent-sandbox-system APISERVICE=v1beta1.agents.x-k8s.io
+readonly NAMESPACE=agent-sandbox-system
+readonly APISERVICES=(v1beta1.agents.x-k8s.io v1beta1.extensions.agents.x-k8s.io)
 readonly PROGRAMS=(sandbox-apiserver sandbox-controller)
 
 # image_tag PROGRAM: the tag that stands for what the program is now.
@@ -44,7 +45,7 @@ write_overlay() {
   } >"$1/kustomization.yaml"
 }
 
-await_api() { kube wait --for=condition=Available "apiservice/${APISERVICE}" --timeout=60s >&2; }
+await_api() { kube wait --for=condition=Available "${APISERVICES[@]/#/apiservice/}" --timeout=60s >&2; }
 
 deploy() {
   write_overlay "${OUTPUT}/local/deploy"

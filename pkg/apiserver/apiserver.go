@@ -33,6 +33,8 @@ type ExtraConfig struct {
 	MaxStreams int
 	// StreamDrain is how long streams may go on after the server was told to stop.
 	StreamDrain time.Duration
+	// AllowedLabelDomainsFile is the path of the file that says which labels claims may put on Pods. Empty means the default.
+	AllowedLabelDomainsFile string
 }
 
 // Config configures the server. Options fill GenericConfig; NewConfig prepares it.

@@ -122,6 +122,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Number of streams (exec and its like) that may be open at a time; more are refused with 429. 0 means no bound.")
 	streams.DurationVar(&o.Extra.StreamDrain, "stream-drain", o.Extra.StreamDrain,
 		"How long open streams may go on after the server was told to stop.")
+
+	sets.FlagSet("claims").StringVar(&o.Extra.AllowedLabelDomainsFile, "allowed-label-domains-file", o.Extra.AllowedLabelDomainsFile,
+		"File with the DNS domains that the labels in spec.additionalPodMetadata of a SandboxClaim may be prefixed with, subdomains included, "+
+			"separated by commas or newlines. It may be changed at any time. If it is missing or empty, sandbox.users.io is allowed.")
 	return sets
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
@@ -15,7 +16,8 @@ import (
 	apiregistrationclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/utils/clock"
 
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/servingcert"
 )
 
@@ -62,11 +64,14 @@ func (o *ServingCertOptions) NewManager(ctx context.Context, config *rest.Config
 	if err != nil {
 		return nil, err
 	}
-	gv := v1beta1.SchemeGroupVersion
+	var apiServices []string
+	for _, gv := range []schema.GroupVersion{agentsv1beta1.SchemeGroupVersion, extensionsv1beta1.SchemeGroupVersion} {
+		apiServices = append(apiServices, gv.Version+"."+gv.Group)
+	}
 	host := o.ServiceName + "." + namespace + ".svc"
 	return servingcert.New(ctx, servingcert.Config{
 		Secret:      types.NamespacedName{Namespace: namespace, Name: o.SecretName},
 		DNSNames:    []string{host, "localhost"},
-		APIServices: []string{gv.Version + "." + gv.Group},
+		APIServices: apiServices,
 	}, kube.CoreV1(), registration.ApiregistrationV1(), clock.RealClock{})
 }
