@@ -30,6 +30,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/embedded"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/etcdclient"
 )
 
 const patience = 30 * time.Second
@@ -135,7 +136,7 @@ func (s *storage) copy(to, from string) {
 
 func (s *storage) client() *clientv3.Client {
 	s.t.Helper()
-	client, err := NewClient(storagebackend.TransportConfig{ServerList: []string{"unix://" + s.dir + "/client.sock"}})
+	client, err := etcdclient.New(storagebackend.TransportConfig{ServerList: []string{"unix://" + s.dir + "/client.sock"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/etcdclient"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/fence"
 )
 
@@ -37,7 +38,7 @@ func (o *StorageFenceOptions) AddFlags(fs *pflag.FlagSet) {
 // ApplyTo puts the fence into the handler chain and the readiness of the server. config must have its ClientConfig. What it
 // returns is to be run, from before the first request until after the last: see fence.Fence.Run.
 func (o *StorageFenceOptions) ApplyTo(config *genericapiserver.RecommendedConfig, etcd storagebackend.TransportConfig, namespace string) (func(context.Context) error, error) {
-	client, err := fence.NewClient(etcd)
+	client, err := etcdclient.New(etcd)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package fence
+package etcdclient
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-func TestNewClientRejectsUnusableSettings(t *testing.T) {
+func TestNewRejectsUnusableSettings(t *testing.T) {
 	for name, config := range map[string]storagebackend.TransportConfig{
 		"missing CA file":     {ServerList: []string{"https://localhost:2379"}, TrustedCAFile: "testdata/missing.crt"},
 		"certificate, no key": {ServerList: []string{"https://localhost:2379"}, CertFile: "testdata/missing.crt"},
@@ -25,8 +25,8 @@ func TestNewClientRejectsUnusableSettings(t *testing.T) {
 		"no servers": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if client, err := NewClient(config); err == nil {
-				t.Error("NewClient() succeeded, want an error")
+			if client, err := New(config); err == nil {
+				t.Error("New() succeeded, want an error")
 				if err := client.Close(); err != nil {
 					t.Error(err)
 				}
@@ -52,7 +52,7 @@ func TestClientDialsThroughTheEtcdEgress(t *testing.T) {
 			}, nil
 		},
 	}
-	client, err := NewClient(config)
+	client, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

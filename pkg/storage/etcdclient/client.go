@@ -1,7 +1,8 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package fence
+// Package etcdclient makes clients of the etcd that serves the resources, for what k8s.io/apiserver's own storage does not offer.
+package etcdclient
 
 import (
 	"context"
@@ -24,9 +25,9 @@ const (
 	keepaliveTimeout = 10 * time.Second
 )
 
-// NewClient returns a client of the etcd that serves the resources, given the same settings. k8s.io/apiserver exports no constructor
-// of its own clients. NewClient does not wait for a connection; it fails if the settings cannot be used. The caller closes the client.
-func NewClient(config storagebackend.TransportConfig) (*clientv3.Client, error) {
+// New returns a client of the etcd that serves the resources, given the same settings. k8s.io/apiserver exports no constructor
+// of its own clients. New does not wait for a connection; it fails if the settings cannot be used. The caller closes the client.
+func New(config storagebackend.TransportConfig) (*clientv3.Client, error) {
 	options := clientv3.Config{
 		Endpoints:            config.ServerList,
 		DialKeepAliveTime:    keepaliveTime,
