@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/bench/latency"
 )
 
 // metric is something that is measured, with that which it is compared to, if there is one.
@@ -24,11 +25,8 @@ type report struct {
 
 // summary describes the samples of one metric.
 type summary struct {
-	Name    string  `json:"name"`
-	Samples int     `json:"samples"`
-	P50     float64 `json:"p50"`
-	P90     float64 `json:"p90"`
-	P99     float64 `json:"p99"`
+	Name string `json:"name"`
+	latency.Distribution
 	// Baseline is the metric that Ratio compares with; both are absent where there is none.
 	Baseline string `json:"baseline,omitempty"`
 	// Ratio is P50 divided by that of the baseline.
@@ -39,28 +37,13 @@ type summary struct {
 func newReport(metrics []metric, samples map[string][]time.Duration) *report {
 	r := &report{}
 	for _, m := range metrics {
-		sorted := slices.Sorted(slices.Values(samples[m.name]))
-		s := summary{
-			Name: m.name, Samples: len(sorted), Baseline: m.baseline,
-			P50: milliseconds(percentile(sorted, 50)), P90: milliseconds(percentile(sorted, 90)), P99: milliseconds(percentile(sorted, 99)),
-		}
+		s := summary{Name: m.name, Distribution: latency.Of(samples[m.name]), Baseline: m.baseline}
 		if m.baseline != "" {
-			baseline := slices.Sorted(slices.Values(samples[m.baseline]))
-			s.Ratio = s.P50 / milliseconds(percentile(baseline, 50))
+			s.Ratio = s.P50 / latency.Of(samples[m.baseline]).P50
 		}
 		r.Metrics = append(r.Metrics, s)
 	}
 	return r
-}
-
-// percentile returns the smallest sample that at least p percent of all samples do not exceed (the nearest rank).
-func percentile(sorted []time.Duration, p int) time.Duration {
-	rank := (len(sorted)*p + 99) / 100
-	return sorted[max(rank, 1)-1]
-}
-
-func milliseconds(d time.Duration) float64 {
-	return float64(d.Microseconds()) / 1000
 }
 
 func (r *report) writeJSON(to io.Writer) error {

@@ -4,16 +4,11 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
 // traffic is what the programs of the project have asked of kube-apiserver, from an audit log.
@@ -24,51 +19,23 @@ type traffic struct {
 	podCreates, statusWrites map[string]int
 }
 
-// readTraffic reads a whole audit log.
-func readTraffic(files []string) (*traffic, error) {
-	t := &traffic{
+func newTraffic() *traffic {
+	return &traffic{
 		requests:   map[string]map[string]int{sandboxAPIServer: {}, sandboxController: {}},
 		podCreates: map[string]int{}, statusWrites: map[string]int{},
 	}
-	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		err = errors.Join(t.read(file), file.Close())
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
-	}
-	return t, nil
 }
 
-func (t *traffic) read(from io.Reader) error {
-	reader := bufio.NewReaderSize(from, 1<<20)
-	for {
-		line, err := reader.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil // What is left is a line that is being written.
-		}
-		if err != nil {
-			return err
-		}
-		// Most lines are of others, and not worth decoding.
-		if !bytes.Contains(line, []byte(`"userAgent":"sandbox-`)) {
-			continue
-		}
-		var event auditv1.Event
-		if err := json.Unmarshal(line, &event); err != nil {
-			return err
-		}
-		t.add(&event)
-	}
+// readTraffic reads the whole audit log of a cluster.
+func readTraffic(cluster *framework.LightCluster) (*traffic, error) {
+	t := newTraffic()
+	return t, cluster.EachAuditEvent(`"userAgent":"sandbox-`, t.add)
 }
 
 func (t *traffic) add(event *auditv1.Event) {
 	program, _, _ := strings.Cut(event.UserAgent, "/")
 	requests, ours := t.requests[program]
-	if !ours || event.ObjectRef == nil || event.ResponseStatus == nil {
+	if !ours || event.ObjectRef == nil {
 		return
 	}
 	resource := event.ObjectRef.Resource

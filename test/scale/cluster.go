@@ -54,9 +54,6 @@ func startCluster(ctx context.Context, s settings) (*cluster, error) {
 
 func (c *cluster) remove(context.Context) error { return c.light.Remove() }
 
-// auditLogs returns the files in which kube-apiserver records the requests that it has answered.
-func (c *cluster) auditLogs() ([]string, error) { return c.light.AuditLogs() }
-
 func (c *cluster) kubeconfig() string { return c.light.Kubeconfig() }
 
 // printLogs writes the end of the logs of both programs.

@@ -293,13 +293,7 @@ func (m *measurement) fill(ctx context.Context, s *stage) (err error) {
 	return errors.Join(errs[:]...)
 }
 
-func (m *measurement) traffic() (*traffic, error) {
-	logs, err := m.cluster.auditLogs()
-	if err != nil {
-		return nil, err
-	}
-	return readTraffic(logs)
-}
+func (m *measurement) traffic() (*traffic, error) { return readTraffic(m.cluster.light) }
 
 // poll waits until done says so.
 func poll(ctx context.Context, timeout time.Duration, done wait.ConditionWithContextFunc) error {

@@ -8,30 +8,30 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/component-base/metrics/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
-// auditLine returns a line of an audit log, about a request of a program.
-func auditLine(program, verb, resource, subresource, name, code string) string {
-	return `{"kind":"Event","verb":"` + verb + `","userAgent":"` + program + `/v0 (linux/amd64)","objectRef":{"resource":"` + resource +
-		`","subresource":"` + subresource + `","name":"` + name + `"},"responseStatus":{"code":` + code + `}}` + "\n"
-}
-
 func TestTrafficOfOurProgramsIsCounted(t *testing.T) {
-	log := auditLine("sandbox-controller", "create", "pods", "", "a", "201") +
-		auditLine("sandbox-controller", "create", "pods", "", "b", "403") +
-		auditLine("sandbox-controller", "patch", "sandboxes", "status", "a", "200") +
-		auditLine("sandbox-controller", "patch", "sandboxes", "status", "a", "200") +
-		auditLine("sandbox-controller", "watch", "pods", "", "", "200") +
-		auditLine("sandbox-apiserver", "create", "pods", "", "a", "201") +
-		auditLine("kube-scheduler", "create", "pods", "binding", "a", "201") +
-		strings.TrimSuffix(auditLine("sandbox-controller", "create", "pods", "", "half a line", "201"), "\n")
-	got := &traffic{
-		requests:   map[string]map[string]int{sandboxAPIServer: {}, sandboxController: {}},
-		podCreates: map[string]int{}, statusWrites: map[string]int{},
-	}
-	if err := got.read(strings.NewReader(log)); err != nil {
-		t.Fatal(err)
+	got := newTraffic()
+	for _, event := range []struct {
+		program, verb, resource, subresource, name string
+		code                                       int32
+	}{
+		{sandboxController, "create", "pods", "", "a", 201},
+		{sandboxController, "create", "pods", "", "b", 403},
+		{sandboxController, "patch", "sandboxes", "status", "a", 200},
+		{sandboxController, "patch", "sandboxes", "status", "a", 200},
+		{sandboxController, "watch", "pods", "", "", 200},
+		{sandboxAPIServer, "create", "pods", "", "a", 201},
+		{"kube-scheduler", "create", "pods", "binding", "a", 201},
+	} {
+		got.add(&auditv1.Event{
+			UserAgent: event.program + "/v0 (linux/amd64)", Verb: event.verb, ResponseStatus: &metav1.Status{Code: event.code},
+			ObjectRef: &auditv1.ObjectReference{Resource: event.resource, Subresource: event.subresource, Name: event.name},
+		})
 	}
 	want := &traffic{
 		requests: map[string]map[string]int{
@@ -49,8 +49,7 @@ func TestTrafficOfOurProgramsIsCounted(t *testing.T) {
 }
 
 func TestMetricsAreRead(t *testing.T) {
-	samples := testutil.NewMetrics()
-	if err := testutil.ParseMetrics(`
+	metrics, err := framework.ParseMetrics(`
 process_resident_memory_bytes 1e6
 process_cpu_seconds_total 2.5
 controller_runtime_reconcile_total{controller="sandbox",result="success"} 3
@@ -59,11 +58,12 @@ apiserver_request_total{resource="sandboxes",subresource="status",verb="PATCH"} 
 apiserver_request_total{resource="sandboxes",subresource="",verb="POST"} 6
 apiserver_request_total{resource="sandboxes",subresource="",verb="LIST"} 7
 apiserver_request_total{resource="others",subresource="",verb="POST"} 8
-`, &samples); err != nil {
+`)
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := &program{memory: 1e6, cpu: 2.5, passes: 4, statusWrites: 5, otherWrites: 6}
-	if diff := cmp.Diff(want, newProgram(samples), cmp.AllowUnexported(program{})); diff != "" {
+	if diff := cmp.Diff(want, newProgram(metrics), cmp.AllowUnexported(program{})); diff != "" {
 		t.Errorf("figures differ (-want +got):\n%s", diff)
 	}
 }
