@@ -22,8 +22,11 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/proxy"
 	agentsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/rest"
+	sandboxstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
 	extensionsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/rest"
 )
 
@@ -74,11 +77,15 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API group %s: %w", agents.GroupName, err)
 	}
-	extensionsStorage, err := c.extensionsStorage(completed)
+	domains, err := followLabelDomains(server, c.ExtraConfig.AllowedLabelDomainsFile)
+	if err != nil {
+		return nil, err
+	}
+	extensionsStorage, err := c.extensionsStorage(completed, agentsStorage.Sandboxes, domains)
 	if err != nil {
 		return nil, fmt.Errorf("API group %s: %w", extensions.GroupName, err)
 	}
-	if err := server.InstallAPIGroups(c.group(agents.GroupName, agentsStorage), c.group(extensions.GroupName, extensionsStorage)); err != nil {
+	if err := server.InstallAPIGroups(c.group(agents.GroupName, agentsStorage.ByVersion), c.group(extensions.GroupName, extensionsStorage)); err != nil {
 		return nil, fmt.Errorf("installing the API groups: %w", err)
 	}
 	return server, server.AddPreShutdownHook("drain-streams", func() error {
@@ -98,17 +105,14 @@ func (c *Config) waitForFrontProxy() {
 	}
 }
 
-// storageByVersion is the storage of each resource and subresource of an API group, by served version.
-type storageByVersion = map[string]map[string]rest.Storage
-
-// group returns what there is to install of an API group.
-func (c *Config) group(name string, storage storageByVersion) *genericapiserver.APIGroupInfo {
+// group returns what there is to install of an API group, given its storage by served version and resource.
+func (c *Config) group(name string, storage map[string]map[string]rest.Storage) *genericapiserver.APIGroupInfo {
 	group := genericapiserver.NewDefaultAPIGroupInfo(name, c.serialization.Scheme, c.serialization.ParameterCodec, c.serialization.Codecs)
 	group.VersionedResourcesStorageMap = storage
 	return &group
 }
 
-func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (storageByVersion, error) {
+func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (*agentsrest.Storage, error) {
 	types, err := newTypeConverter(completed.OpenAPIV3Config, agentsv1beta1.Sandbox{}.OpenAPIModelName())
 	if err != nil {
 		return nil, err
@@ -130,8 +134,28 @@ func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, strea
 	}.Storage(completed.RESTOptionsGetter)
 }
 
-func (c *Config) extensionsStorage(completed genericapiserver.CompletedConfig) (storageByVersion, error) {
+func (c *Config) extensionsStorage(completed genericapiserver.CompletedConfig, sandboxes *sandboxstorage.REST,
+	domains *labeldomains.File) (map[string]map[string]rest.Storage, error) {
+	types, err := newTypeConverter(completed.OpenAPIV3Config, extensionsv1beta1.SandboxClaim{}.OpenAPIModelName())
+	if err != nil {
+		return nil, err
+	}
 	return extensionsrest.Provider{
-		Scheme: c.serialization.Scheme,
+		Scheme:       c.serialization.Scheme,
+		Types:        types,
+		Sandboxes:    sandboxes,
+		LabelDomains: domains,
 	}.Storage(completed.RESTOptionsGetter)
+}
+
+// followLabelDomains returns the file at path, which is read again for as long as the server runs.
+func followLabelDomains(server *genericapiserver.GenericAPIServer, path string) (*labeldomains.File, error) {
+	file, err := labeldomains.NewFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return file, server.AddPostStartHook("follow-label-domains", func(hook genericapiserver.PostStartHookContext) error {
+		go file.Run(hook)
+		return nil
+	})
 }
