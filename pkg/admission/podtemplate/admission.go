@@ -1,9 +1,9 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podtemplate is the admission plugin that refuses a Sandbox whose Pod could never be made. It asks kube-apiserver, which alone knows
-// the rules for Pods: a server-side dry-run create of the very Pod that the controller would make. Whoever makes a mistake learns
-// of it from his own request, and not from a condition minutes later.
+// Package podtemplate is the admission plugin that refuses a Sandbox, or a template of Sandboxes, whose Pod could never be made. It asks
+// kube-apiserver, which alone knows the rules for Pods: a server-side dry-run create of the very Pod that the controller would make. Whoever
+// makes a mistake learns of it from his own request, and not from a condition minutes later.
 package podtemplate
 
 import (
@@ -13,7 +13,6 @@ import (
 	"io"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
@@ -32,7 +30,7 @@ import (
 const PluginName = "PodTemplate"
 
 const (
-	// timeout bounds the dry run. A kube-apiserver that takes longer is not to hold up the creation of Sandboxes.
+	// timeout bounds the dry run. A kube-apiserver that takes longer is not to hold up what asks for it.
 	timeout = 5 * time.Second
 	// acceptedTTL is how long a template that was accepted in a namespace needs no other look. The namespace's rules may change in
 	// the meantime; then the controller reports it.
@@ -79,31 +77,33 @@ func (p *Plugin) ValidateInitialization() error {
 }
 
 // Validate implements admission.ValidationInterface. It answers what kube-apiserver says of the Pod for good (it is invalid, or violates the
-// namespace's Pod security level) as an error of the same kind, whose fields are those of the Sandbox. What may pass by itself,
+// namespace's Pod security level) as an error of the same kind, whose fields are those of the object. What may pass by itself,
 // like an exhausted quota, becomes a warning.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	sandbox := changedTemplate(a)
+	kind, ok := kinds[a.GetResource().GroupResource()]
+	if !ok || a.GetSubresource() != "" {
+		return nil
+	}
+	sandbox, err := changedSandbox(kind, a)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
 	if sandbox == nil {
 		return nil
 	}
-	versioned := &v1beta1.Sandbox{}
-	if err := v1beta1.Convert_agents_Sandbox_To_v1beta1_Sandbox(sandbox, versioned, nil); err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("converting sandbox %s/%s: %w", sandbox.Namespace, sandbox.Name, err))
-	}
-	versioned.Namespace = a.GetNamespace()
-	key, err := cacheKey(versioned)
+	key, err := cacheKey(sandbox)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	if _, ok := p.accepted.Get(key); ok {
 		return nil
 	}
-	err = p.dryRun(ctx, versioned)
+	err = p.dryRun(ctx, sandbox)
 	switch judge(err) {
 	case accepted:
 		p.accepted.Add(key, struct{}{}, acceptedTTL)
 	case refused:
-		return translate(err, sandbox.Name)
+		return translate(err, a.GetResource().GroupResource(), kind.name, sandbox.Name)
 	case undecided:
 		warning.AddWarning(ctx, "", fmt.Sprintf("spec.podTemplate: the Pod cannot be made at present: %v", err))
 	case unknowable:
@@ -111,26 +111,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// changedTemplate returns the Sandbox of the request if its Pod would be another than before, else nil.
-func changedTemplate(a admission.Attributes) *agents.Sandbox {
-	if a.GetResource().GroupResource() != agents.Resource("sandboxes") || a.GetSubresource() != "" {
-		return nil
-	}
-	sandbox, ok := a.GetObject().(*agents.Sandbox)
-	if !ok || sandbox.DeletionTimestamp != nil {
-		return nil
-	}
-	if old, ok := a.GetOldObject().(*agents.Sandbox); ok && apiequality.Semantic.DeepEqual(sandbox.Spec.PodTemplate, old.Spec.PodTemplate) {
-		return nil
-	}
-	return sandbox
-}
-
 func (p *Plugin) dryRun(ctx context.Context, sandbox *v1beta1.Sandbox) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	pod := sandboxpod.New(sandbox)
-	// The Sandbox does not exist yet, so nothing can be its dependent.
+	// The Sandbox need not exist yet, and then nothing can be its dependent.
 	pod.OwnerReferences = nil
 	_, err := p.pods.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "sandbox-apiserver"})
 	return err

@@ -23,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
 )
 
 func newSandbox(tweaks ...func(*agents.Sandbox)) *agents.Sandbox {
@@ -55,6 +56,43 @@ func request(sandbox, old *agents.Sandbox, subresource string) admission.Attribu
 	}
 	return admission.NewAttributesRecord(sandbox, oldObject, agents.SchemeGroupVersion.WithKind("Sandbox"), sandbox.Namespace, sandbox.Name,
 		agents.SchemeGroupVersion.WithResource("sandboxes"), subresource, operation, nil, false, nil)
+}
+
+func newTemplate(tweaks ...func(*extensions.SandboxTemplate)) *extensions.SandboxTemplate {
+	template := &extensions.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t1", Namespace: "default"}}
+	template.Spec.PodTemplate.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+	for _, tweak := range tweaks {
+		tweak(template)
+	}
+	return template
+}
+
+func unmanaged(t *extensions.SandboxTemplate) {
+	t.Spec.NetworkPolicyManagement = extensions.NetworkPolicyManagementUnmanaged
+}
+
+func withVolume(t *extensions.SandboxTemplate) {
+	t.Spec.VolumeClaimTemplates = []agents.PersistentVolumeClaimTemplate{{Metadata: agents.EmbeddedObjectMetadata{Name: "data"}}}
+}
+
+func injecting(t *extensions.SandboxTemplate) {
+	t.Spec.EnvVarsInjectionPolicy = extensions.EnvVarsInjectionPolicyAllowed
+}
+
+// templateRequest is a create, or an update if old is given.
+func templateRequest(template, old *extensions.SandboxTemplate) admission.Attributes {
+	operation, oldObject := admission.Create, runtime.Object(nil)
+	if old != nil {
+		operation, oldObject = admission.Update, old
+	}
+	return admission.NewAttributesRecord(template, oldObject, extensions.SchemeGroupVersion.WithKind("SandboxTemplate"), template.Namespace, template.Name,
+		extensions.SchemeGroupVersion.WithResource("sandboxtemplates"), "", operation, nil, false, nil)
+}
+
+// poolRequest is about a kind that leads to no Pod by itself.
+func poolRequest() admission.Attributes {
+	return admission.NewAttributesRecord(&extensions.SandboxWarmPool{}, nil, extensions.SchemeGroupVersion.WithKind("SandboxWarmPool"), "default", "p1",
+		extensions.SchemeGroupVersion.WithResource("sandboxwarmpools"), "", admission.Create, nil, false, nil)
 }
 
 // warnings records what would be sent in Warning headers.
@@ -164,6 +202,11 @@ func TestRequests(t *testing.T) {
 		{"change of the template", []admission.Attributes{request(newSandbox(image("other")), newSandbox(), "")}, 1},
 		{"change of something else", []admission.Attributes{request(newSandbox(suspended), newSandbox(), "")}, 0},
 		{"status", []admission.Attributes{request(newSandbox(image("other")), newSandbox(), "status")}, 0},
+		{"template", []admission.Attributes{templateRequest(newTemplate(), nil)}, 1},
+		{"change of a template's volumes", []admission.Attributes{templateRequest(newTemplate(withVolume), newTemplate())}, 1},
+		{"change that takes a template's DNS defaults away", []admission.Attributes{templateRequest(newTemplate(unmanaged), newTemplate())}, 1},
+		{"change of what a template lets claims do", []admission.Attributes{templateRequest(newTemplate(injecting), newTemplate())}, 0},
+		{"pool", []admission.Attributes{poolRequest()}, 0},
 		{"finalizers of one that is being deleted", []admission.Attributes{request(newSandbox(image("other"), deleting), newSandbox(), "")}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -189,5 +232,46 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	}
 	if got := len(client.Actions()); got != 2 {
 		t.Errorf("%d requests to kube-apiserver, want 2: what was wrong with the namespace may have been put right", got)
+	}
+}
+
+// TestTemplateRefusal checks that what is wrong with the Pod of a template is said of the template.
+func TestTemplateRefusal(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer error
+		want   string
+	}{
+		"invalid": {
+			apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "t1", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")}),
+			`SandboxTemplate.extensions.agents.x-k8s.io "t1" is invalid: spec.podTemplate.spec.containers: Required value`,
+		},
+		"forbidden": {
+			apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "t1", errors.New(`violates PodSecurity "restricted:latest": privileged`)),
+			`sandboxtemplates.extensions.agents.x-k8s.io "t1" is forbidden: spec.podTemplate: violates PodSecurity "restricted:latest": privileged`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugin, _ := newPlugin(t, test.answer)
+			err := plugin.Validate(t.Context(), templateRequest(newTemplate(), nil), nil)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error is %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestTemplateDefaults checks that the Pod which kube-apiserver is asked about is the one that a Sandbox of the template would have.
+func TestTemplateDefaults(t *testing.T) {
+	plugin, client := newPlugin(t, nil)
+	if err := plugin.Validate(t.Context(), templateRequest(newTemplate(), nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	pod := client.Actions()[0].(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+	if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken || pod.Spec.DNSPolicy != corev1.DNSNone {
+		t.Errorf("asked about a Pod without the secure defaults: automountServiceAccountToken %v, dnsPolicy %q",
+			pod.Spec.AutomountServiceAccountToken, pod.Spec.DNSPolicy)
+	}
+	if pod.Namespace != "default" {
+		t.Errorf("asked about a Pod in namespace %q, want default", pod.Namespace)
 	}
 }

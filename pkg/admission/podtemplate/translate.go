@@ -6,16 +6,16 @@ package podtemplate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// verdict is what an answer of kube-apiserver means for the Sandbox.
+// verdict is what an answer of kube-apiserver means for the object.
 type verdict int
 
 const (
@@ -51,8 +51,8 @@ func judge(err error) verdict {
 	}
 }
 
-// translate turns a refusal of the Pod into one of the Sandbox, which names the Sandbox's fields.
-func translate(err error, name string) error {
+// translate turns a refusal of the Pod into one of the object that leads to it, which names the object's fields.
+func translate(err error, resource schema.GroupResource, kind, name string) error {
 	var pod apierrors.APIStatus
 	if !errors.As(err, &pod) {
 		return apierrors.NewInternalError(err)
@@ -61,34 +61,35 @@ func translate(err error, name string) error {
 		Status:  metav1.StatusFailure,
 		Code:    pod.Status().Code,
 		Reason:  pod.Status().Reason,
-		Details: &metav1.StatusDetails{Group: agents.GroupName, Kind: "Sandbox", Name: name},
+		Details: &metav1.StatusDetails{Group: resource.Group, Kind: kind, Name: name},
 	}
 	if status.Code == http.StatusForbidden {
-		status.Details.Kind = "sandboxes"
+		status.Details.Kind = resource.Resource
 		_, why, _ := strings.Cut(pod.Status().Message, " is forbidden: ")
-		status.Message = "sandboxes." + agents.GroupName + " \"" + name + "\" is forbidden: spec.podTemplate: " + why
+		status.Message = fmt.Sprintf("%s %q is forbidden: spec.podTemplate: %s", resource, name, why)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	status.Message = "Sandbox." + agents.GroupName + " \"" + name + "\" is invalid: "
+	subject := schema.GroupKind{Group: resource.Group, Kind: kind}
 	if pod.Status().Details == nil || len(pod.Status().Details.Causes) == 0 {
-		status.Message += "spec.podTemplate: " + pod.Status().Message
+		status.Message = fmt.Sprintf("%s %q is invalid: spec.podTemplate: %s", subject, name, pod.Status().Message)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	var problems []string
 	for _, cause := range pod.Status().Details.Causes {
-		cause.Field = sandboxField(cause.Field)
+		cause.Field = objectField(cause.Field)
 		status.Details.Causes = append(status.Details.Causes, cause)
 		problems = append(problems, cause.Field+": "+cause.Message)
 	}
-	status.Message += strings.Join(problems, ", ")
+	found := strings.Join(problems, ", ")
 	if len(problems) > 1 {
-		status.Message = strings.Replace(status.Message, " is invalid: ", " is invalid: [", 1) + "]"
+		found = "[" + found + "]"
 	}
+	status.Message = fmt.Sprintf("%s %q is invalid: %s", subject, name, found)
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// sandboxField returns the field of a Sandbox that a field of its Pod comes from.
-func sandboxField(field string) string {
+// objectField returns the field of a Sandbox or template that a field of its Pod comes from.
+func objectField(field string) string {
 	switch field {
 	case "metadata.name":
 		return field
