@@ -30,11 +30,11 @@ func Adoptable(sandbox *agentsv1beta1.Sandbox, pool *extensionsv1beta1.SandboxWa
 		sandbox.Spec.OperatingMode != agentsv1beta1.SandboxOperatingModeSuspended &&
 		sandbox.Labels[agentsv1beta1.WarmPoolSandboxLabel] == naming.Hash(pool.Name) &&
 		sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel] != "" &&
-		!used(sandbox) && !reserved(sandbox)
+		!Used(sandbox) && !reserved(sandbox)
 }
 
-// used says whether a claim has, or once had, the Sandbox.
-func used(sandbox *agentsv1beta1.Sandbox) bool {
+// Used says whether a claim has, or once had, the Sandbox.
+func Used(sandbox *agentsv1beta1.Sandbox) bool {
 	_, labelled := sandbox.Labels[agentsv1beta1.ClaimUIDLabel]
 	_, prescribed := sandbox.Spec.PodTemplate.Metadata.Labels[agentsv1beta1.ClaimUIDLabel]
 	return labelled || prescribed
