@@ -18,8 +18,8 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 	return []any{
 		func(spec *agents.SandboxSpec, c randfill.Continue) {
 			c.FillNoCustom(spec)
-			spec.OperatingMode = pick(c, agents.SandboxOperatingModeRunning, agents.SandboxOperatingModeSuspended)
-			spec.ShutdownPolicy = ptr.To(pick(c, agents.ShutdownPolicyDelete, agents.ShutdownPolicyRetain))
+			spec.OperatingMode = Pick(c, agents.SandboxOperatingModeRunning, agents.SandboxOperatingModeSuspended)
+			spec.ShutdownPolicy = ptr.To(Pick(c, agents.ShutdownPolicyDelete, agents.ShutdownPolicyRetain))
 		},
 		func(template *agents.PodTemplate, c randfill.Continue) {
 			c.FillNoCustom(template)
@@ -31,6 +31,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 	}
 }
 
-func pick[T any](c randfill.Continue, choices ...T) T {
+// Pick returns one of the choices.
+func Pick[T any](c randfill.Continue, choices ...T) T {
 	return choices[c.Intn(len(choices))]
 }
