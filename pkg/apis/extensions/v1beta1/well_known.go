@@ -19,9 +19,13 @@ const (
 	WebhookFirstObservedAtAnnotation = "agents.x-k8s.io/webhook-first-observed-at"
 )
 
-// ReservedForClaimAnnotation, on a member of a warm pool, is the UID of the claim that is to get it. It is there between the two writes
+// ReservedForClaimAnnotation is the UID of the claim that is to get the member of a warm pool that has it. It is there between the two writes
 // that give away a member where both cannot be made in one transaction; no other claim is given the member meanwhile.
 const ReservedForClaimAnnotation = "agents.x-k8s.io/reserved-for-claim"
+
+// ReservedAtAnnotation, beside ReservedForClaimAnnotation, is when the member was reserved, in RFC 3339. A member that has been reserved
+// for long, for a claim that does not exist, was left so by a server that ended; it is deleted rather than given to another claim.
+const ReservedAtAnnotation = "agents.x-k8s.io/reserved-at"
 
 // Condition types of a SandboxClaim.
 const (
