@@ -31,6 +31,7 @@ func Adopt(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim
 	sandbox.Labels[agentsv1beta1.LaunchTypeLabel] = agentsv1beta1.LaunchTypeWarm
 	setIdentity(sandbox.Labels, claim, hash)
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedForClaimAnnotation)
+	delete(sandbox.Annotations, extensionsv1beta1.ReservedAtAnnotation)
 	setTraceContext(sandbox, claim)
 	sandbox.Spec.PodTemplate.Metadata = podMetadata(claim, base, hash)
 	return nil
