@@ -37,7 +37,7 @@ var (
 		ObjectMeta: metav1.ObjectMeta{
 			UID:         "sandbox-s",
 			Labels:      map[string]string{agentsv1beta1.LaunchTypeLabel: agentsv1beta1.LaunchTypeWarm},
-			Annotations: map[string]string{reservedForAnnotation: "somebody"},
+			Annotations: map[string]string{extensionsv1beta1.ReservedForClaimAnnotation: "somebody"},
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: "v1", Kind: "Pod", Name: "other", UID: "other"},
 				{APIVersion: extensionsv1beta1.GroupName + "/v1", Kind: "SandboxClaim", Name: "c", UID: "claim-c", Controller: new(true)},

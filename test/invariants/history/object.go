@@ -86,9 +86,6 @@ type Pool struct {
 	Counted, CountedReady int32
 }
 
-// reservedForAnnotation is on a Sandbox that is kept for a claim.
-const reservedForAnnotation = "extensions.agents.x-k8s.io/reserved-for"
-
 // Describe returns what matters of an object, or nil if it is none of those that are judged.
 func Describe(object runtime.Object) *Object {
 	switch o := object.(type) {
@@ -112,7 +109,7 @@ func Describe(object runtime.Object) *Object {
 			LaunchType:  o.Labels[agentsv1beta1.LaunchTypeLabel],
 			Ready:       meta.IsStatusConditionTrue(o.Status.Conditions, agentsv1beta1.SandboxConditionReady),
 			PodIPs:      slices.Clone(o.Status.PodIPs),
-			ReservedFor: o.Annotations[reservedForAnnotation],
+			ReservedFor: o.Annotations[extensionsv1beta1.ReservedForClaimAnnotation],
 		}
 		return described
 	case *extensionsv1beta1.SandboxWarmPool:

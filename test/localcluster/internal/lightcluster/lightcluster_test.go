@@ -155,3 +155,11 @@ func storageFlag(i instance) string {
 	args := apiServerArgs(i)
 	return args[slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--etcd-") })]
 }
+
+func TestArgumentsReplaceFlags(t *testing.T) {
+	args := []string{"--etcd-servers=http://one", "--secure-port=1", "--kubeconfig=file"}
+	got := without(args, []string{"--etcd-servers=http://two", "--v=2", "--kubeconfig", "other"})
+	if want := []string{"--secure-port=1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

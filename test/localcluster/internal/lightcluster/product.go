@@ -199,7 +199,7 @@ func (c Cluster) StartProduct(ctx context.Context, which Process, binary string,
 			return nil, fmt.Errorf("prepare %s: %w", i.process(), err)
 		}
 	}
-	command := slices.Concat([]string{binary}, i.args(i), extraArgs)
+	command := slices.Concat([]string{binary}, without(i.args(i), extraArgs), extraArgs)
 	// It gets the caller's environment, which may ask for coverage data or the like.
 	pid, err := c.Group.Start(process.Spec{Name: i.process(), Command: command, Env: os.Environ()})
 	if err != nil {
@@ -215,6 +215,18 @@ func (c Cluster) StartProduct(ctx context.Context, which Process, binary string,
 	}
 	c.Report.Line("%s is ready", i.process())
 	return &Started{Process: i.process(), PID: pid, URL: i.url(i)}, nil
+}
+
+// without returns arguments without the flags that others set: a flag that may be
+// repeated would not be replaced, but get both values.
+func without(args, others []string) []string {
+	name := func(arg string) string {
+		flag, _, _ := strings.Cut(arg, "=")
+		return flag
+	}
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		return slices.ContainsFunc(others, func(other string) bool { return name(other) == name(arg) })
+	})
 }
 
 // Route makes kube-apiserver pass requests on to another instance of the server
