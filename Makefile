@@ -52,7 +52,7 @@ scale: ## Count what 2,000 Sandboxes cost on a light cluster, and fail if it is 
 	@hack/scale.sh
 
 .PHONY: bench
-bench: ## Measure latencies on the real cluster. Root.
+bench: ## Measure claims on a light cluster, then latencies on the real one. Root.
 	@hack/bench.sh
 
 .PHONY: build

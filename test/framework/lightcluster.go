@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -157,6 +158,28 @@ func (c *LightCluster) Stop(ctx context.Context, program string, instance int) e
 func (c *LightCluster) Route(ctx context.Context, instance int) error {
 	_, err := c.localcluster(ctx, "route", SandboxAPIServer, "--dir", c.Dir, "--instance", strconv.Itoa(instance))
 	return err
+}
+
+// PIDs returns the process IDs of all processes of the cluster, and of the programs beside it, by the names that their logs have too.
+func (c *LightCluster) PIDs() (map[string]int, error) {
+	dir := filepath.Join(c.Dir, "processes")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	pids := map[string]int{}
+	for _, entry := range entries {
+		record, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		// What follows tells the process from a later one of the same number.
+		number, _, _ := strings.Cut(string(record), " ")
+		if pids[entry.Name()], err = strconv.Atoi(number); err != nil {
+			return nil, err
+		}
+	}
+	return pids, nil
 }
 
 // Kubeconfig is the file of an administrator.
