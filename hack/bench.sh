@@ -12,8 +12,7 @@ require_root "a local cluster"
 cd "${ROOT}"
 hack/build.sh
 "${BIN}/localcluster" build light --out-dir "${BIN}"
-go build -o "${BIN}/bench-claims" ./test/bench/claims
-"${BIN}/bench-claims" --json "${OUTPUT}/bench-claims.json" "$@"
+go run ./test/bench/claims --json "${OUTPUT}/bench-claims.json" "$@"
 (($# == 0)) || exit 0
 hack/up.sh real
 export KUBECONFIG=${OUTPUT}/local/kubeconfig

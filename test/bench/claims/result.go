@@ -140,9 +140,9 @@ func createsClaim(labels map[string]string) bool {
 	return labels["resource"] == "sandboxclaims" && labels["subresource"] == "" && labels["verb"] == "POST"
 }
 
-// writesClaim says whether a sample of the metrics of etcd is about the transactions that make or bind claims.
+// writesClaim says whether a sample of the metrics of etcd is about the transactions that make claims.
 func writesClaim(labels map[string]string) bool {
-	return labels["resource"] == "sandboxclaims" && (labels["operation"] == "create" || labels["operation"] == "bind")
+	return labels["resource"] == "sandboxclaims" && labels["operation"] == "create"
 }
 
 // addWrong adds what is wrong with who has got what.
