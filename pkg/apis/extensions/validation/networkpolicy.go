@@ -71,13 +71,16 @@ func validateNetworkPolicyPorts(ports []networkingv1.NetworkPolicyPort, path *fi
 	return errs
 }
 
-// validatePort takes what protobuf can carry beside numbers and names for a name, which it is not.
+// validatePort refuses also what protobuf can carry and JSON cannot.
 func validatePort(port intstr.IntOrString, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	msgs := validation.IsValidPortName(port.StrVal)
-	if port.Type == intstr.Int {
+	msgs := []string{"must be a number or a name"}
+	switch port.Type {
+	case intstr.Int:
 		msgs = validation.IsValidPortNum(int(port.IntVal))
+	case intstr.String:
+		msgs = validation.IsValidPortName(port.StrVal)
 	}
+	var errs field.ErrorList
 	for _, msg := range msgs {
 		errs = append(errs, field.Invalid(path, port.String(), msg))
 	}
