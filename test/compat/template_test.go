@@ -302,7 +302,9 @@ func TestAdoption(t *testing.T) {
 			member := membersOf(t, pool)[0]
 			idle := map[string]string{v1beta1.WarmPoolSandboxLabel: member.Labels[v1beta1.WarmPoolSandboxLabel], v1beta1.SandboxTemplateRefHashLabel: hashOfT1, "app": "agent"}
 			before := awaitPodIs(t, namespace, member.Name, podHas(idle, map[string]string{v1beta1.SafeToEvictAnnotation: "true", "note": "template"}))
-			claim := bind(t, namespace, "c1", func(c *extensionsv1beta1.SandboxClaim) { c.Labels = map[string]string{v1beta1.CreatedByLabel: "go-client"} },
+			claim := bind(t, namespace, "c1", func(c *extensionsv1beta1.SandboxClaim) {
+				c.Labels = map[string]string{v1beta1.CreatedByLabel: "go-client"}
+			},
 				withMetadata(map[string]string{"sandbox.users.io/user": "a"}, map[string]string{"request": "b"}))
 			sandbox := launched(t, claim, v1beta1.LaunchTypeWarm)
 			if sandbox.UID != member.UID {
