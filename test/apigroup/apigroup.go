@@ -17,9 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
 
@@ -96,6 +98,82 @@ func (g Group) FuzzDefaults(f *testing.F, kinds ...runtime.Object) {
 			}
 		}
 	})
+}
+
+// Validation is what validates objects of a kind.
+type Validation struct {
+	// Create is applied to what is about to be created.
+	Create func(obj runtime.Object) field.ErrorList
+	// Updates are applied to changes, by what they are changes of.
+	Updates map[string]func(obj, old runtime.Object) field.ErrorList
+}
+
+// FuzzValidation checks, for objects of any content, that validation ends, that an object which passes can be written in every format and
+// passes again when it is read, and that no fault of a stored object stands in the way of a write that leaves it alone. Bodies are in
+// protobuf, which carries more than JSON can say; the given ones are in JSON. kindOf returns nil for what is not to be stored.
+func (g Group) FuzzValidation(f *testing.F, kindOf func(runtime.Object) *Validation, more ...string) {
+	f.Helper()
+	for _, manifest := range g.manifests(f) {
+		f.Add(g.convert(f, manifest, runtime.ContentTypeProtobuf))
+	}
+	for _, body := range more {
+		f.Add(g.convert(f, []byte(body), runtime.ContentTypeProtobuf))
+	}
+	formats := map[string]runtime.Codec{}
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf} {
+		formats[mediaType] = g.Codec(f, mediaType)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		obj, err := runtime.Decode(formats[runtime.ContentTypeProtobuf], body)
+		if err != nil {
+			return
+		}
+		validation := kindOf(obj)
+		if validation == nil {
+			return
+		}
+		checkUnchangedFaults(t, obj, validation.Updates)
+		if errs := validation.Create(obj); len(errs) > 0 {
+			return
+		}
+		for mediaType, format := range formats {
+			encoded, err := runtime.Encode(format, obj)
+			if err != nil {
+				t.Fatalf("valid, but cannot be written as %s: %v", mediaType, err)
+			}
+			read, err := runtime.Decode(format, encoded)
+			if err != nil {
+				t.Fatalf("valid, but cannot be read as %s: %v\n%s", mediaType, err, encoded)
+			}
+			if errs := validation.Create(read); len(errs) > 0 {
+				t.Errorf("valid until it was read as %s: %v\n%s", mediaType, errs, encoded)
+			}
+		}
+	})
+}
+
+// checkUnchangedFaults takes the object for a stored one and writes it with another label. The object metadata is the library's to
+// judge, and exchanged for some that is sound.
+func checkUnchangedFaults(t *testing.T, obj runtime.Object, updates map[string]func(obj, old runtime.Object) field.ErrorList) {
+	t.Helper()
+	stored := obj.DeepCopyObject()
+	accessor, ok := stored.(metav1.ObjectMetaAccessor)
+	if !ok {
+		t.Fatalf("no metadata in a %T", stored)
+	}
+	meta := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	owners := meta.ManagedFields
+	for i := range owners {
+		owners[i].Operation, owners[i].FieldsType, owners[i].Manager, owners[i].Subresource = "Update", "FieldsV1", "somebody", ""
+	}
+	*meta = metav1.ObjectMeta{Name: "object", Namespace: "default", ResourceVersion: "1", ManagedFields: owners}
+	changed := stored.DeepCopyObject()
+	changed.(metav1.ObjectMetaAccessor).GetObjectMeta().SetLabels(map[string]string{"a": "b"})
+	for what, update := range updates {
+		if errs := update(changed, stored); len(errs) > 0 {
+			t.Errorf("a label cannot be written to %s: %v", what, errs)
+		}
+	}
 }
 
 // TestYAML takes random objects of each kind, of which it is given an empty one, to the form in which people write them and back.

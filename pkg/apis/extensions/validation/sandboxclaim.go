@@ -4,7 +4,6 @@
 package validation
 
 import (
-	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -60,15 +59,9 @@ func lifecycleRules(path *field.Path) []agentsvalidation.Rule[extensions.Sandbox
 		Check: func(c *extensions.SandboxClaim) field.ErrorList {
 			return agentsvalidation.ValidateTime(lifecycle(c).ShutdownTime, path.Child("shutdownTime"))
 		},
-	}, {
-		Subject: func(c *extensions.SandboxClaim) any { return lifecycle(c).TTLSecondsAfterFinished },
-		Check: func(c *extensions.SandboxClaim) field.ErrorList {
-			if ttl := lifecycle(c).TTLSecondsAfterFinished; ttl != nil {
-				return apimachineryvalidation.ValidateNonnegativeField(int64(*ttl), path.Child("ttlSecondsAfterFinished"))
-			}
-			return nil
-		},
-	}, enumRule(path.Child("shutdownPolicy"), func(c *extensions.SandboxClaim) extensions.ClaimShutdownPolicy { return lifecycle(c).ShutdownPolicy },
+	}, nonNegativeRule(path.Child("ttlSecondsAfterFinished"), func(c *extensions.SandboxClaim) int64 {
+		return orZero(lifecycle(c).TTLSecondsAfterFinished)
+	}), enumRule(path.Child("shutdownPolicy"), func(c *extensions.SandboxClaim) extensions.ClaimShutdownPolicy { return lifecycle(c).ShutdownPolicy },
 		extensions.ClaimShutdownPolicyDelete, extensions.ClaimShutdownPolicyDeleteForeground, extensions.ClaimShutdownPolicyRetain)}
 }
 

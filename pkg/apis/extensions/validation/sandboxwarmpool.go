@@ -25,12 +25,17 @@ func ValidateSandboxWarmPoolUpdate(pool, old *extensions.SandboxWarmPool) field.
 
 // ValidateSandboxWarmPoolStatusUpdate returns what is wrong with a change of a SandboxWarmPool's status.
 func ValidateSandboxWarmPoolStatusUpdate(pool, old *extensions.SandboxWarmPool) field.ErrorList {
-	errs := validateMetaUpdate(&pool.ObjectMeta, &old.ObjectMeta)
-	path := field.NewPath("status")
-	errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(int64(pool.Status.Replicas), path.Child("replicas"))...)
-	errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(int64(pool.Status.ReadyReplicas), path.Child("readyReplicas"))...)
-	errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(pool.Status.ObservedGeneration, path.Child("observedGeneration"))...)
-	return append(errs, agentsvalidation.ValidateConditionsUpdate(pool.Status.Conditions, old.Status.Conditions, path.Child("conditions"))...)
+	status := field.NewPath("status")
+	errs := append(validateMetaUpdate(&pool.ObjectMeta, &old.ObjectMeta), agentsvalidation.CheckChange(poolStatusRules(status), pool, old)...)
+	return append(errs, agentsvalidation.ValidateConditionsUpdate(pool.Status.Conditions, old.Status.Conditions, status.Child("conditions"))...)
+}
+
+func poolStatusRules(path *field.Path) []agentsvalidation.Rule[extensions.SandboxWarmPool] {
+	return []agentsvalidation.Rule[extensions.SandboxWarmPool]{
+		nonNegativeRule(path.Child("replicas"), func(p *extensions.SandboxWarmPool) int64 { return int64(p.Status.Replicas) }),
+		nonNegativeRule(path.Child("readyReplicas"), func(p *extensions.SandboxWarmPool) int64 { return int64(p.Status.ReadyReplicas) }),
+		nonNegativeRule(path.Child("observedGeneration"), func(p *extensions.SandboxWarmPool) int64 { return p.Status.ObservedGeneration }),
+	}
 }
 
 // ValidateScale returns what is wrong with the Scale of a pool.
@@ -41,15 +46,7 @@ func ValidateScale(scale *autoscalingv1.Scale) field.ErrorList {
 func poolRules() []agentsvalidation.Rule[extensions.SandboxWarmPool] {
 	spec := field.NewPath("spec")
 	return append(metaRules(func(p *extensions.SandboxWarmPool) *metav1.ObjectMeta { return &p.ObjectMeta }),
-		agentsvalidation.Rule[extensions.SandboxWarmPool]{
-			Subject: func(p *extensions.SandboxWarmPool) any { return p.Spec.Replicas },
-			Check: func(p *extensions.SandboxWarmPool) field.ErrorList {
-				if p.Spec.Replicas == nil {
-					return nil
-				}
-				return apimachineryvalidation.ValidateNonnegativeField(int64(*p.Spec.Replicas), spec.Child("replicas"))
-			},
-		},
+		nonNegativeRule(spec.Child("replicas"), func(p *extensions.SandboxWarmPool) int64 { return orZero(p.Spec.Replicas) }),
 		nameRule(spec.Child("sandboxTemplateRef", "name"), func(p *extensions.SandboxWarmPool) string { return p.Spec.SandboxTemplateRef.Name }),
 		enumRule(spec.Child("updateStrategy", "type"), updateStrategyType,
 			extensions.RecreateSandboxWarmPoolUpdateStrategyType, extensions.OnReplenishSandboxWarmPoolUpdateStrategyType))
