@@ -6,7 +6,6 @@ package integration
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -208,63 +207,5 @@ func TestKubectlDryRunOfClaim(t *testing.T) {
 	list, err := claims(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("%v, there are %d claims", err, len(list.Items))
-	}
-}
-
-// TestOpenAPIV3OfExtensions has what clients look for in the document of the group.
-func TestOpenAPIV3OfExtensions(t *testing.T) {
-	t.Parallel()
-	var document struct {
-		Paths      map[string]map[string]json.RawMessage
-		Components struct {
-			Schemas map[string]struct {
-				Properties map[string]struct{ Description string }
-				GVKs       []struct{ Group, Version, Kind string } `json:"x-kubernetes-group-version-kind"`
-			}
-		}
-	}
-	raw := mustKubectl(t, "default", "", "get", "--raw", "/openapi/v3/apis/extensions.agents.x-k8s.io/v1beta1")
-	if err := json.Unmarshal([]byte(raw), &document); err != nil {
-		t.Fatal(err)
-	}
-	const base = "/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/{namespace}/"
-	for path, methods := range map[string][]string{
-		"sandboxclaims":                  {"get", "post", "delete"},
-		"sandboxclaims/{name}":           {"get", "put", "patch", "delete"},
-		"sandboxclaims/{name}/status":    {"get", "put", "patch"},
-		"sandboxclaims/{name}/bind":      {"post"},
-		"sandboxtemplates":               {"get", "post", "delete"},
-		"sandboxtemplates/{name}":        {"get", "put", "patch", "delete"},
-		"sandboxwarmpools":               {"get", "post", "delete"},
-		"sandboxwarmpools/{name}":        {"get", "put", "patch", "delete"},
-		"sandboxwarmpools/{name}/status": {"get", "put", "patch"},
-		"sandboxwarmpools/{name}/scale":  {"get", "put", "patch"},
-	} {
-		for _, method := range methods {
-			if _, ok := document.Paths[base+path][method]; !ok {
-				t.Errorf("there is no operation %s %s", method, path)
-			}
-		}
-	}
-	if _, ok := document.Paths[base+"sandboxtemplates/{name}/status"]; ok {
-		t.Error("templates have a status")
-	}
-	kinds := map[string]bool{}
-	for name, schema := range document.Components.Schemas {
-		for _, gvk := range schema.GVKs {
-			kinds[gvk.Group+"/"+gvk.Version+" "+gvk.Kind] = true
-		}
-		if strings.Contains(name, "sandbox-apiserver") || strings.Contains(name, "agents") {
-			for property, described := range schema.Properties {
-				if described.Description == "" {
-					t.Errorf("property %s of %s has no description", property, name)
-				}
-			}
-		}
-	}
-	for _, kind := range []string{"SandboxClaim", "SandboxClaimList", "SandboxClaimBind", "SandboxTemplate", "SandboxTemplateList", "SandboxWarmPool", "SandboxWarmPoolList"} {
-		if !kinds["extensions.agents.x-k8s.io/v1beta1 "+kind] {
-			t.Errorf("no schema is that of the kind %s", kind)
-		}
 	}
 }

@@ -11,8 +11,55 @@ import (
 	"testing"
 )
 
+// documented is what a document of OpenAPI v3 must have.
+type documented struct {
+	// methods are those of paths in a namespace.
+	methods map[string][]string
+	kinds   []string
+}
+
 func TestOpenAPIV3(t *testing.T) {
 	t.Parallel()
+	for group, want := range map[string]documented{
+		"agents.x-k8s.io": {
+			methods: map[string][]string{
+				"sandboxes":                {"get", "post", "delete"},
+				"sandboxes/{name}":         {"get", "put", "patch", "delete"},
+				"sandboxes/{name}/status":  {"get", "put", "patch"},
+				"sandboxes/{name}/suspend": {"post"},
+				"sandboxes/{name}/resume":  {"post"},
+				"sandboxes/{name}/exec":    {"get", "post"},
+			},
+			kinds: []string{"Sandbox", "SandboxList", "SandboxSuspend", "SandboxResume"},
+		},
+		"extensions.agents.x-k8s.io": {
+			methods: map[string][]string{
+				"sandboxclaims":                  {"get", "post", "delete"},
+				"sandboxclaims/{name}":           {"get", "put", "patch", "delete"},
+				"sandboxclaims/{name}/status":    {"get", "put", "patch"},
+				"sandboxclaims/{name}/bind":      {"post"},
+				"sandboxtemplates":               {"get", "post", "delete"},
+				"sandboxtemplates/{name}":        {"get", "put", "patch", "delete"},
+				"sandboxwarmpools":               {"get", "post", "delete"},
+				"sandboxwarmpools/{name}":        {"get", "put", "patch", "delete"},
+				"sandboxwarmpools/{name}/status": {"get", "put", "patch"},
+				"sandboxwarmpools/{name}/scale":  {"get", "put", "patch"},
+			},
+			kinds: []string{
+				"SandboxClaim", "SandboxClaimList", "SandboxClaimBind", "SandboxTemplate", "SandboxTemplateList", "SandboxWarmPool", "SandboxWarmPoolList",
+			},
+		},
+	} {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			checkOpenAPIV3(t, group, want)
+		})
+	}
+}
+
+// checkOpenAPIV3 fails the test unless the document of a group has what is wanted, and describes every field of its kinds.
+func checkOpenAPIV3(t *testing.T, group string, want documented) {
+	t.Helper()
 	var document struct {
 		Paths      map[string]map[string]json.RawMessage
 		Components struct {
@@ -22,19 +69,12 @@ func TestOpenAPIV3(t *testing.T) {
 			}
 		}
 	}
-	raw := mustKubectl(t, "default", "", "get", "--raw", "/openapi/v3/apis/agents.x-k8s.io/v1beta1")
+	raw := mustKubectl(t, "default", "", "get", "--raw", "/openapi/v3/apis/"+group+"/v1beta1")
 	if err := json.Unmarshal([]byte(raw), &document); err != nil {
 		t.Fatal(err)
 	}
-	const sandboxes = "/apis/agents.x-k8s.io/v1beta1/namespaces/{namespace}/sandboxes"
-	for path, methods := range map[string][]string{
-		sandboxes:                     {"get", "post", "delete"},
-		sandboxes + "/{name}":         {"get", "put", "patch", "delete"},
-		sandboxes + "/{name}/status":  {"get", "put", "patch"},
-		sandboxes + "/{name}/suspend": {"post"},
-		sandboxes + "/{name}/resume":  {"post"},
-		sandboxes + "/{name}/exec":    {"get", "post"},
-	} {
+	for path, methods := range want.methods {
+		path = "/apis/" + group + "/v1beta1/namespaces/{namespace}/" + path
 		for _, method := range methods {
 			if _, ok := document.Paths[path][method]; !ok {
 				t.Errorf("there is no operation %s %s", method, path)
@@ -54,8 +94,8 @@ func TestOpenAPIV3(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"Sandbox", "SandboxList", "SandboxSuspend", "SandboxResume"} {
-		if !kinds["agents.x-k8s.io/v1beta1 "+kind] {
+	for _, kind := range want.kinds {
+		if !kinds[group+"/v1beta1 "+kind] {
 			t.Errorf("no schema is that of the kind %s", kind)
 		}
 	}
