@@ -30,6 +30,39 @@ var storedResources = map[string]struct {
 		},
 		typ: runtime.TypeMeta{APIVersion: "agents.x-k8s.io/v1beta1", Kind: "Sandbox"},
 	},
+	"extensions.agents.x-k8s.io/sandboxclaims": {
+		create: createOf("sandboxclaims"),
+		key: func(namespace, name string) string {
+			return "/registry/sandbox-apiserver/extensions.agents.x-k8s.io/sandboxclaims/" + namespace + "/" + name
+		},
+		typ: runtime.TypeMeta{APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: "SandboxClaim"},
+	},
+	"extensions.agents.x-k8s.io/sandboxtemplates": {
+		create: createOf("sandboxtemplates"),
+		key: func(namespace, name string) string {
+			return "/registry/sandbox-apiserver/extensions.agents.x-k8s.io/sandboxtemplates/" + namespace + "/" + name
+		},
+		typ: runtime.TypeMeta{APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: "SandboxTemplate"},
+	},
+	"extensions.agents.x-k8s.io/sandboxwarmpools": {
+		create: createOf("sandboxwarmpools"),
+		key: func(namespace, name string) string {
+			return "/registry/sandbox-apiserver/extensions.agents.x-k8s.io/sandboxwarmpools/" + namespace + "/" + name
+		},
+		typ: runtime.TypeMeta{APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: "SandboxWarmPool"},
+	},
+}
+
+// createOf returns what creates an object of a resource of the extensions group.
+func createOf(resource string) func(t *testing.T, namespace, name string) {
+	return func(t *testing.T, namespace, name string) {
+		t.Helper()
+		for _, k := range kinds() {
+			if k.resource == resource {
+				k.create(t, namespace, name)
+			}
+		}
+	}
 }
 
 func TestStorage(t *testing.T) {
