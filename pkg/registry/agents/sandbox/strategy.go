@@ -66,11 +66,11 @@ func (mainStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) f
 }
 
 func (s mainStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return warnings(obj.(*agents.Sandbox), &agents.Sandbox{}, s.clock.Now())
+	return warningsOf(obj.(*agents.Sandbox), &agents.Sandbox{}, s.clock.Now())
 }
 
 func (s mainStrategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	return warnings(obj.(*agents.Sandbox), old.(*agents.Sandbox), s.clock.Now())
+	return warningsOf(obj.(*agents.Sandbox), old.(*agents.Sandbox), s.clock.Now())
 }
 
 type statusStrategy struct {

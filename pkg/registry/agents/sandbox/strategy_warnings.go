@@ -5,72 +5,22 @@ package sandbox
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/warnings"
 )
 
-// warnings returns what is allowed in a Sandbox and yet hardly meant. Only what differs from the old Sandbox is looked at: whoever
+// warningsOf returns what is allowed in a Sandbox and yet hardly meant. Only what differs from the old Sandbox is looked at: whoever
 // suspends a Sandbox has nothing to learn about its template.
-func warnings(sandbox, old *agents.Sandbox, now time.Time) []string {
+func warningsOf(sandbox, old *agents.Sandbox, now time.Time) []string {
 	var found []string
 	spec, oldSpec := &sandbox.Spec, &old.Spec
 	path := field.NewPath("spec")
 	if at := spec.ShutdownTime; at != nil && !now.Before(at.Time) && !at.Equal(oldSpec.ShutdownTime) {
 		found = append(found, fmt.Sprintf("%s: has passed already, so the Sandbox expires at once", path.Child("shutdownTime")))
 	}
-	podPath := path.Child("podTemplate")
-	metadata, oldMetadata := &spec.PodTemplate.Metadata, &oldSpec.PodTemplate.Metadata
-	found = append(found, ignoredKeys(metadata.Labels, oldMetadata.Labels, podPath.Child("metadata", "labels"))...)
-	found = append(found, ignoredKeys(metadata.Annotations, oldMetadata.Annotations, podPath.Child("metadata", "annotations"))...)
-	if !apiequality.Semantic.DeepEqual(spec.PodTemplate.Spec, oldSpec.PodTemplate.Spec) {
-		found = append(found, podSpecWarnings(&spec.PodTemplate.Spec, podPath.Child("spec"))...)
-	}
-	return found
-}
-
-// ignoredKeys names the reserved keys, which do not reach the Pod.
-func ignoredKeys(entries, old map[string]string, path *field.Path) []string {
-	var found []string
-	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if _, before := old[key]; !before && v1beta1.IsReservedPodMetadataKey(key) {
-			found = append(found, fmt.Sprintf("%s: reserved, ignored", path.Key(key)))
-		}
-	}
-	return found
-}
-
-// podSpecWarnings returns what kube-apiserver says of ports that a Pod has twice.
-func podSpecWarnings(spec *corev1.PodSpec, path *field.Path) []string {
-	var found []string
-	ports := map[corev1.ContainerPort]*field.Path{}
-	visit := func(containers []corev1.Container, path *field.Path) {
-		for i := range containers {
-			found = append(found, portWarnings(containers[i].Ports, ports, path.Index(i).Child("ports"))...)
-		}
-	}
-	visit(spec.InitContainers, path.Child("initContainers"))
-	visit(spec.Containers, path.Child("containers"))
-	return found
-}
-
-// portWarnings names the ports that were declared before, by this container or by another one of the Pod, and notes the others.
-func portWarnings(ports []corev1.ContainerPort, declared map[corev1.ContainerPort]*field.Path, path *field.Path) []string {
-	var found []string
-	for i, port := range ports {
-		port.Name = ""
-		if first, ok := declared[port]; ok {
-			found = append(found, fmt.Sprintf("%s: duplicate port definition with %s", path.Index(i), first))
-			continue
-		}
-		declared[port] = path.Index(i)
-	}
-	return found
+	return append(found, warnings.PodTemplate(&spec.PodTemplate, &oldSpec.PodTemplate, path.Child("podTemplate"))...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/validation"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/warnings"
 )
 
 type mainStrategy struct {
@@ -49,8 +50,14 @@ func (mainStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) f
 	return validation.ValidateSandboxTemplateUpdate(obj.(*extensions.SandboxTemplate), old.(*extensions.SandboxTemplate))
 }
 
-func (mainStrategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (mainStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return warningsOf(obj.(*extensions.SandboxTemplate), &extensions.SandboxTemplate{})
+}
 
-func (mainStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+func (mainStrategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return warningsOf(obj.(*extensions.SandboxTemplate), old.(*extensions.SandboxTemplate))
+}
+
+func warningsOf(template, old *extensions.SandboxTemplate) []string {
+	return warnings.PodTemplate(&template.Spec.PodTemplate, &old.Spec.PodTemplate, field.NewPath("spec", "podTemplate"))
 }

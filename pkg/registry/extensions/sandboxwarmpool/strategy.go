@@ -7,6 +7,7 @@ package sandboxwarmpool
 
 import (
 	"context"
+	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,10 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/validation"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
 )
+
+// maxPrefixLength is how much of a pool's name there is room for in the names of its members. These have at most 63 characters, of which
+// five are random and one is a dash.
+const maxPrefixLength = 57
 
 type mainStrategy struct {
 	strategy.Base
@@ -57,7 +62,14 @@ func (mainStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) f
 	return validation.ValidateSandboxWarmPoolUpdate(obj.(*extensions.SandboxWarmPool), old.(*extensions.SandboxWarmPool))
 }
 
-func (mainStrategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+// WarningsOnCreate says if the names of the members will not show the whole name of the pool.
+func (mainStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	name := obj.(*extensions.SandboxWarmPool).Name
+	if len(name) <= maxPrefixLength {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.name: longer than %d characters, so the names of the Sandboxes begin with a part of it only", maxPrefixLength)}
+}
 
 func (mainStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
