@@ -38,6 +38,8 @@ type measurement struct {
 	target   *target
 	settings settings
 	observer *observer
+	// known is what was wrong with who has got what at the end of a scenario before.
+	known map[string]bool
 }
 
 // measure runs scenarios, and returns what it has found also if it could not go on.
@@ -55,7 +57,7 @@ func measure(ctx context.Context, t *target, s settings, chosen []scenario) (res
 	if err != nil {
 		return nil, err
 	}
-	m := &measurement{environment: e, target: t, settings: s, observer: o}
+	m := &measurement{environment: e, target: t, settings: s, observer: o, known: map[string]bool{}}
 	if err := m.warmUp(ctx); err != nil {
 		return nil, fmt.Errorf("warming up: %w", err)
 	}
@@ -262,7 +264,12 @@ func (m *measurement) verify(ctx context.Context, r *result) error {
 			ours = append(ours, claims[i])
 		}
 	}
-	r.addWrong(append(wrongBindings(claims, sandboxes), r.changedBindings(ours)...))
+	for _, wrong := range append(wrongBindings(claims, sandboxes), r.changedBindings(ours)...) {
+		if !m.known[wrong] {
+			m.known[wrong] = true
+			r.addWrong(wrong)
+		}
+	}
 	r.cold = coldStarts(ours, sandboxes)
 	return nil
 }

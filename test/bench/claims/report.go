@@ -24,9 +24,9 @@ type report struct {
 func (r *report) check() error {
 	var errs []error
 	for _, result := range r.Results {
-		if result.Errors > 0 || result.DoubleBindings > 0 {
-			errs = append(errs, fmt.Errorf("%s: %d errors, %d double bindings:\n  %s",
-				result.Scenario, result.Errors, result.DoubleBindings, strings.Join(result.Messages, "\n  ")))
+		if result.Errors > 0 || result.WrongBindings > 0 {
+			errs = append(errs, fmt.Errorf("%s: %d errors, %d wrong bindings:\n  %s",
+				result.Scenario, result.Errors, result.WrongBindings, strings.Join(result.Messages, "\n  ")))
 		}
 	}
 	return errors.Join(errs...)
@@ -67,7 +67,7 @@ func (r *report) writeTable(to io.Writer) error {
 	row("ready in the answer", number("%.1f%%", func(r *result) float64 { return 100 * r.ReadyInAnswer }))
 	row("started cold", number("%.1f%%", func(r *result) float64 { return 100 * r.Cold }))
 	row("errors", func(r *result) string { return fmt.Sprint(r.Errors) })
-	row("double bindings", func(r *result) string { return fmt.Sprint(r.DoubleBindings) })
+	row("double and other wrong bindings", func(r *result) string { return fmt.Sprint(r.WrongBindings) })
 	row("pool full again after (s)", func(r *result) string {
 		if len(r.Refill) == 0 {
 			return notAvailable

@@ -62,7 +62,7 @@ etcd_request_duration_seconds_sum{operation="update",resource="sandboxclaims"} 7
 	r.addUsage(before, end)
 	r.addServer(before, end, &traffic{claims: []time.Duration{3 * time.Millisecond, 5 * time.Millisecond}, serverRequests: 3}, 6)
 	r.Refill = []float64{1.5, 0.5}
-	r.addWrong([]string{"a Sandbox is wrong"})
+	r.addWrong("a Sandbox is wrong")
 	r.cold = 1
 	r.summarize()
 	return r
@@ -76,7 +76,7 @@ func TestResult(t *testing.T) {
 		Ready:   latency.Distribution{Samples: 2, P50: 4, P90: 20, P99: 20, Max: 20},
 		PodPost: latency.Distribution{Samples: 2, P50: 2, P90: 4, P99: 4, Max: 4},
 		Ratio:   2, PerSecond: 100, ReadyInAnswer: 1.0 / 3, Cold: 1.0 / 3, Refill: []float64{1.5, 0.5},
-		Errors: 1, DoubleBindings: 1, Messages: []string{"claim some-1-0: refused", "a Sandbox is wrong"},
+		Errors: 1, WrongBindings: 1, Messages: []string{"claim some-1-0: refused", "a Sandbox is wrong"},
 		Processes: map[string]processCosts{"server": {CPUSeconds: 2, MemoryMB: 3, PeakMB: 4}},
 		Server:    &serverCosts{WritesPerClaim: 2, RequestsPerClaim: 1, Client: 6, KubeAPIServer: 4, Server: 4, Etcd: 1},
 	}
@@ -89,9 +89,11 @@ func TestResult(t *testing.T) {
 func TestMessagesAreFew(t *testing.T) {
 	t.Parallel()
 	r := newResult(scenario{})
-	r.addWrong([]string{"1", "2", "3", "4", "5", "6", "7"})
-	if r.DoubleBindings != 7 || len(r.Messages) != maxMessages {
-		t.Errorf("%d double bindings and %d messages", r.DoubleBindings, len(r.Messages))
+	for range 7 {
+		r.addWrong("a Sandbox is wrong")
+	}
+	if r.WrongBindings != 7 || len(r.Messages) != maxMessages {
+		t.Errorf("%d wrong bindings and %d messages", r.WrongBindings, len(r.Messages))
 	}
 }
 
@@ -157,15 +159,15 @@ func tableRow(table, title string) string {
 	return ""
 }
 
-func TestErrorsAndDoubleBindingsFailTheRun(t *testing.T) {
+func TestErrorsAndWrongBindingsFailTheRun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		result result
 		want   string
 	}{
-		"all well":         {result{Ready: latency.Distribution{P99: 1e9}}, ""},
-		"errors":           {result{Errors: 1, Messages: []string{"refused"}}, "refused"},
-		"a double binding": {result{DoubleBindings: 1}, "1 double bindings"},
+		"all well":        {result{Ready: latency.Distribution{P99: 1e9}}, ""},
+		"errors":          {result{Errors: 1, Messages: []string{"refused"}}, "refused"},
+		"a wrong binding": {result{WrongBindings: 1}, "1 wrong bindings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

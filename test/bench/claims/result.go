@@ -32,11 +32,11 @@ type result struct {
 	Cold          float64 `json:"cold"`
 	// Refill is how many seconds it took after the last claim of each round until the pool was full again.
 	Refill []float64 `json:"refillSeconds"`
-	// Errors counts claims that could not be created or did not become ready, DoubleBindings counts what is wrong with who has got what.
+	// Errors counts claims that could not be created or did not become ready, WrongBindings counts what is wrong with who has got what.
 	// Messages tells of some of both.
-	Errors         int      `json:"errors"`
-	DoubleBindings int      `json:"doubleBindings"`
-	Messages       []string `json:"messages,omitempty"`
+	Errors        int      `json:"errors"`
+	WrongBindings int      `json:"wrongBindings"`
+	Messages      []string `json:"messages,omitempty"`
 	// Processes are the costs of each process that is known, by its name.
 	Processes map[string]processCosts `json:"processes,omitempty"`
 	// Server is what only the server of the project tells.
@@ -145,12 +145,10 @@ func writesClaim(labels map[string]string) bool {
 	return labels["resource"] == "sandboxclaims" && labels["operation"] == "create"
 }
 
-// addWrong adds what is wrong with who has got what.
-func (r *result) addWrong(wrong []string) {
-	r.DoubleBindings += len(wrong)
-	for _, message := range wrong {
-		r.say(message)
-	}
+// addWrong adds something that is wrong with who has got what.
+func (r *result) addWrong(message string) {
+	r.WrongBindings++
+	r.say(message)
 }
 
 // changedBindings returns what is wrong with claims that say now that they have another Sandbox than at their creation.
@@ -198,8 +196,8 @@ func (r *result) summarize() {
 
 // summary is one line about the result.
 func (r *result) summary() string {
-	return fmt.Sprintf("Ready after %.1f ms (p50), %.1f ms (p99); %.0f claims/s; %d errors, %d double bindings",
-		r.Ready.P50, r.Ready.P99, r.PerSecond, r.Errors, r.DoubleBindings)
+	return fmt.Sprintf("Ready after %.1f ms (p50), %.1f ms (p99); %.0f claims/s; %d errors, %d wrong bindings",
+		r.Ready.P50, r.Ready.P99, r.PerSecond, r.Errors, r.WrongBindings)
 }
 
 // quotient is 0 where there is nothing to divide by.
