@@ -7,17 +7,21 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -26,8 +30,8 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/proxy"
 	agentsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/rest"
-	sandboxstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
 	extensionsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/rest"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/binder"
 )
 
 // ExtraConfig is what the server needs beyond what every API server does.
@@ -73,19 +77,28 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	agentsStorage, err := c.agentsStorage(completed, streams)
-	if err != nil {
-		return nil, fmt.Errorf("API group %s: %w", agents.GroupName, err)
-	}
 	domains, err := followLabelDomains(server, c.ExtraConfig.AllowedLabelDomainsFile)
 	if err != nil {
 		return nil, err
 	}
-	extensionsStorage, err := c.extensionsStorage(completed, agentsStorage.Sandboxes, domains)
+	binding, err := c.newBinder(completed, server, domains.Current)
+	if err != nil {
+		return nil, err
+	}
+	storageOptions := binding.Decorate(completed.RESTOptionsGetter)
+	agentsStorage, err := c.agentsStorage(completed, streams, storageOptions)
+	if err != nil {
+		return nil, fmt.Errorf("API group %s: %w", agents.GroupName, err)
+	}
+	extensionsStorage, err := extensionsrest.Provider{
+		Scheme:       c.serialization.Scheme,
+		Binder:       binding,
+		LabelDomains: domains.Current,
+	}.Storage(storageOptions)
 	if err != nil {
 		return nil, fmt.Errorf("API group %s: %w", extensions.GroupName, err)
 	}
-	if err := server.InstallAPIGroups(c.group(agents.GroupName, agentsStorage.ByVersion), c.group(extensions.GroupName, extensionsStorage)); err != nil {
+	if err := server.InstallAPIGroups(c.group(agents.GroupName, agentsStorage), c.group(extensions.GroupName, extensionsStorage)); err != nil {
 		return nil, fmt.Errorf("installing the API groups: %w", err)
 	}
 	return server, server.AddPreShutdownHook("drain-streams", func() error {
@@ -112,7 +125,8 @@ func (c *Config) group(name string, storage map[string]map[string]rest.Storage) 
 	return &group
 }
 
-func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, streams *proxy.Streams) (*agentsrest.Storage, error) {
+func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, streams *proxy.Streams,
+	storageOptions generic.RESTOptionsGetter) (map[string]map[string]rest.Storage, error) {
 	types, err := newTypeConverter(completed.OpenAPIV3Config, agentsv1beta1.Sandbox{}.OpenAPIModelName())
 	if err != nil {
 		return nil, err
@@ -131,21 +145,35 @@ func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, strea
 		Authorizer: completed.Authorization.Authorizer,
 		Pods:       core,
 		Streamer:   streamer,
-	}.Storage(completed.RESTOptionsGetter)
+	}.Storage(storageOptions)
 }
 
-func (c *Config) extensionsStorage(completed genericapiserver.CompletedConfig, sandboxes *sandboxstorage.REST,
-	domains *labeldomains.File) (map[string]map[string]rest.Storage, error) {
-	types, err := newTypeConverter(completed.OpenAPIV3Config, extensionsv1beta1.SandboxClaim{}.OpenAPIModelName())
+// newBinder returns what gives Sandboxes to claims. The server is ready when it knows what there is to give.
+func (c *Config) newBinder(completed genericapiserver.CompletedConfig, server *genericapiserver.GenericAPIServer, domains func() labeldomains.List) (*binder.Binder, error) {
+	types, err := newTypeConverter(completed.OpenAPIV3Config, agentsv1beta1.Sandbox{}.OpenAPIModelName(), extensionsv1beta1.SandboxClaim{}.OpenAPIModelName())
 	if err != nil {
 		return nil, err
 	}
-	return extensionsrest.Provider{
+	binding, err := binder.New(binder.Config{
 		Scheme:       c.serialization.Scheme,
 		Types:        types,
-		Sandboxes:    sandboxes,
 		LabelDomains: domains,
-	}.Storage(completed.RESTOptionsGetter)
+		Clock:        clock.RealClock{},
+		Metrics:      binder.Registry{Register: legacyregistry.Register, RegisterCollector: legacyregistry.CustomRegister},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return binding, errors.Join(
+		server.AddReadyzChecks(binding),
+		server.AddPostStartHook("bind-claims", func(hook genericapiserver.PostStartHookContext) error {
+			go func() {
+				if err := binding.Run(hook); err != nil {
+					utilruntime.HandleErrorWithContext(hook, err, "Claims are not bound")
+				}
+			}()
+			return nil
+		}))
 }
 
 // followLabelDomains returns the file at path, which is read again for as long as the server runs.

@@ -31,17 +31,9 @@ type Provider struct {
 	Streamer sandboxstorage.ExecStreamer
 }
 
-// Storage is what serves the group.
-type Storage struct {
-	// ByVersion is the storage of each resource and subresource, by served version. Versions share one store per resource: two would each
-	// hold a watch cache of their own.
-	ByVersion map[string]map[string]rest.Storage
-	// Sandboxes is the one of sandboxes. Claims are bound to what it holds.
-	Sandboxes *sandboxstorage.REST
-}
-
-// Storage returns the storage of the group. It fails if it cannot be set up.
-func (p Provider) Storage(optsGetter generic.RESTOptionsGetter) (*Storage, error) {
+// Storage returns the storage of each resource and subresource, by served version. Versions share one store per resource: two would
+// each hold a watch cache of their own.
+func (p Provider) Storage(optsGetter generic.RESTOptionsGetter) (map[string]map[string]rest.Storage, error) {
 	sandboxes, status, err := sandboxstorage.NewREST(p.Scheme, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("storage of sandboxes: %w", err)
@@ -57,8 +49,5 @@ func (p Provider) Storage(optsGetter generic.RESTOptionsGetter) (*Storage, error
 		"sandboxes/resume":  resume,
 		"sandboxes/exec":    sandboxstorage.NewExecREST(sandboxes, p.Pods, p.Authorizer, p.Streamer),
 	}
-	return &Storage{
-		ByVersion: map[string]map[string]rest.Storage{v1beta1.SchemeGroupVersion.Version: resources},
-		Sandboxes: sandboxes,
-	}, nil
+	return map[string]map[string]rest.Storage{v1beta1.SchemeGroupVersion.Version: resources}, nil
 }

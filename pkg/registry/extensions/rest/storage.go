@@ -8,30 +8,28 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
-	sandboxstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
+	sandboxclaimstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/sandboxclaim/storage"
 	sandboxtemplatestorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/sandboxtemplate/storage"
 	sandboxwarmpoolstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/sandboxwarmpool/storage"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/binder"
 )
 
 // Provider makes the storage of the group.
 type Provider struct {
 	Scheme *runtime.Scheme
-	// Types knows SandboxClaim; it tracks the ownership of fields that subresources change.
-	Types managedfields.TypeConverter
-	// Sandboxes are what claims are bound to.
-	Sandboxes *sandboxstorage.REST
-	// LabelDomains say which labels claims may put on Pods.
-	LabelDomains *labeldomains.File
+	// Binder gives claims their Sandboxes.
+	Binder *binder.Binder
+	// LabelDomains returns the domains that labels which claims put on Pods may have.
+	LabelDomains func() labeldomains.List
 }
 
 // Storage returns the storage of each resource and subresource, by served version. Versions share one store per resource: two would
-// each hold a watch cache of their own. It fails if it cannot be set up.
+// each hold a watch cache of their own. The options must be those that Binder has decorated. It fails if the storage cannot be set up.
 func (p Provider) Storage(optsGetter generic.RESTOptionsGetter) (map[string]map[string]rest.Storage, error) {
 	templates, err := sandboxtemplatestorage.NewREST(p.Scheme, optsGetter)
 	if err != nil {
@@ -41,7 +39,14 @@ func (p Provider) Storage(optsGetter generic.RESTOptionsGetter) (map[string]map[
 	if err != nil {
 		return nil, fmt.Errorf("storage of sandboxwarmpools: %w", err)
 	}
+	claims, claimStatus, bind, err := sandboxclaimstorage.NewREST(p.Scheme, optsGetter, p.Binder, p.LabelDomains)
+	if err != nil {
+		return nil, fmt.Errorf("storage of sandboxclaims: %w", err)
+	}
 	resources := map[string]rest.Storage{
+		"sandboxclaims":           claims,
+		"sandboxclaims/status":    claimStatus,
+		"sandboxclaims/bind":      bind,
 		"sandboxtemplates":        templates,
 		"sandboxwarmpools":        pools,
 		"sandboxwarmpools/status": poolStatus,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/precondition"
 )
 
 // defaultFieldManager owns spec.operatingMode after a suspend or resume whose caller named no field manager.
@@ -95,8 +96,8 @@ func (*operatingModeREST) Destroy() {}
 
 func (r *operatingModeREST) set(ctx context.Context, name string, body runtime.Object, bodyMeta *metav1.ObjectMeta,
 	preconditions *agents.Preconditions, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	if bodyMeta.Name != "" && bodyMeta.Name != name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name %q does not match the name %q in the URL", bodyMeta.Name, name))
+	if err := precondition.CheckName(bodyMeta, name); err != nil {
+		return nil, err
 	}
 	if validate != nil {
 		if err := validate(ctx, body.DeepCopyObject()); err != nil {
@@ -117,7 +118,7 @@ func (r *operatingModeREST) set(ctx context.Context, name string, body runtime.O
 
 // transform returns the Sandbox in the wanted mode, or unchanged if it is in it already: the store then writes nothing.
 func (r *operatingModeREST) transform(old *agents.Sandbox, preconditions *agents.Preconditions, manager string) (runtime.Object, error) {
-	if err := checkPreconditions(old, preconditions); err != nil {
+	if err := precondition.Check(agents.Resource("sandboxes"), old, preconditions); err != nil {
 		return nil, err
 	}
 	sandbox := old.DeepCopy()
@@ -129,19 +130,4 @@ func (r *operatingModeREST) transform(old *agents.Sandbox, preconditions *agents
 	}
 	sandbox.Spec.OperatingMode = r.mode
 	return r.fields.UpdateNoErrors(old, sandbox, manager), nil
-}
-
-func checkPreconditions(sandbox *agents.Sandbox, preconditions *agents.Preconditions) error {
-	if preconditions == nil {
-		return nil
-	}
-	if uid := preconditions.UID; uid != nil && *uid != sandbox.UID {
-		return apierrors.NewConflict(agents.Resource("sandboxes"), sandbox.Name,
-			fmt.Errorf("the UID in preconditions.uid (%s) does not match that of the Sandbox (%s)", *uid, sandbox.UID))
-	}
-	if rv := preconditions.ResourceVersion; rv != nil && *rv != sandbox.ResourceVersion {
-		return apierrors.NewConflict(agents.Resource("sandboxes"), sandbox.Name,
-			fmt.Errorf("the resourceVersion in preconditions.resourceVersion (%s) does not match that of the Sandbox (%s)", *rv, sandbox.ResourceVersion))
-	}
-	return nil
 }
