@@ -1,0 +1,18 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sandboxclaim holds the controller of the SandboxClaim kind. Most claims are given a ready member of their pool by the API server,
+// within the request that creates them; of those the controller only notes that it has seen them, which is the event that clients wait
+// for. The others it asks the API server to bind when a member becomes ready, or makes a Sandbox for. It mirrors what becomes of the
+// Sandbox into the claim, keeps the metadata of the Sandbox's Pod as claim and template say, and ends claims whose time is over.
+//
+// It never gives a member of a pool away itself: that takes two writes, which only the API server can make in one.
+//
+// A claim never gets a second Sandbox in the place of one that is gone, because the files in it are gone too and nobody would be told.
+// Four rules keep it from getting two:
+//   - a Sandbox is the claim's if the claim controls it by UID, whatever names, labels and annotations say;
+//   - a Sandbox that is made for a claim has its name, so that a second create fails, and is answered by a live read;
+//   - a claim whose binding got no answer is written to before anything else is done for it, so that a late binding fails;
+//   - that there is no pool, no template or no Sandbox is believed only after a live read, and so is a refusal by the template, because
+//     clients give up on these.
+package sandboxclaim

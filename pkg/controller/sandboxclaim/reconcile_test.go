@@ -1,0 +1,269 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandboxclaim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/claimedsandbox"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+)
+
+func TestClaimBoundWhenCreatedCostsOnePatch(t *testing.T) {
+	c, s := boundPair()
+	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+	f.clock.Step(3 * time.Millisecond)
+
+	f.mustPass()
+	f.wantRequests("patch sandboxclaims")
+	f.wantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+	want := c.DeepCopy()
+	want.ResourceVersion = f.live().ResourceVersion
+	want.Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] = "2026-01-02T03:04:05Z"
+	want.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] = "2026-01-02T03:04:05.003Z"
+	if diff := cmp.Diff(want, f.live()); diff != "" {
+		t.Errorf("claim differs (-want +got):\n%s", diff)
+	}
+
+	f.mustPass()
+	f.sync()
+	f.mustPass()
+	f.wantRequests()
+	f.wantEvents()
+}
+
+func TestCacheThatDoesNotShowTheBindingYetIsWaitedFor(t *testing.T) {
+	c, s := boundPair()
+	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(s).inCache(testMember()).created(c)
+	if after := f.mustPass(); after != deliveryDelay {
+		t.Errorf("comes back after %v", after)
+	}
+	f.wantRequests("patch sandboxclaims")
+
+	// If the event does not come, it is asked for.
+	f.clock.Step(deliveryDelay)
+	f.mustPass()
+	f.wantRequests("get sandboxes")
+	f.wantReady("True/DependenciesReady: Pod is Ready")
+}
+
+func TestMemberThatTheCacheDoesNotKnowIsAskedForAtOnce(t *testing.T) {
+	c, s := boundPair()
+	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(s).created(c)
+	f.mustPass()
+	f.wantRequests("get sandboxes", "patch sandboxclaims")
+	f.wantReady("True/DependenciesReady: Pod is Ready")
+}
+
+func TestStampIsRepeatedUntilItIsWritten(t *testing.T) {
+	c, s := boundPair()
+	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+	f.refuse("patch", "sandboxclaims", unavailable())
+	if _, err := f.pass(); err == nil {
+		t.Error("no error")
+	}
+	f.wantEvents()
+	f.server.ReactionChain = f.server.ReactionChain[1:]
+	f.mustPass()
+	f.wantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+}
+
+func TestClaimOfAnEarlierProcessIsStampedWithItsCreation(t *testing.T) {
+	c, s := boundPair()
+	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	f.claimHandler().OnAdd(c, true)
+	f.clock.Step(time.Minute)
+	f.mustPass()
+	if got := f.live().Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation]; got != "2026-01-02T03:04:05Z" {
+		t.Errorf("first observed at %s", got)
+	}
+}
+
+func TestStatusFollowsTheSandbox(t *testing.T) {
+	c, s := boundPair(stamped)
+	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	for _, step := range []struct {
+		change func(*sandbox)
+		want   string
+	}{
+		{sandboxReady(metav1.ConditionFalse, "SandboxSuspended", "Sandbox is suspended"), "False/SandboxSuspended: Sandbox is suspended"},
+		{readied, "True/DependenciesReady: Pod is Ready"},
+		{func(s *sandbox) { s.Status.ServiceFQDN = "p1-x.tenant.svc.cluster.local" }, "True/DependenciesReady: Pod is Ready"},
+		{sandboxReady(metav1.ConditionFalse, "SandboxExpired", "Sandbox has expired"), "False/SandboxExpired: Underlying Sandbox resource has expired independently of the Claim."},
+		{finished(testTime()), "False/PodSucceeded: Pod completed successfully"},
+		{deleting, "False/PodSucceeded: Pod completed successfully"},
+	} {
+		step.change(s)
+		f.inCache(s)
+		f.mustPass()
+		f.wantReady(step.want)
+		if diff := cmp.Diff(claimedsandbox.Status(c, s), f.live().Status); diff != "" {
+			t.Errorf("status differs (-want +got):\n%s", diff)
+		}
+		f.sync()
+	}
+	f.wantWrites("patch sandboxclaims/status", "patch sandboxclaims/status", "patch sandboxclaims/status", "patch sandboxclaims/status",
+		"patch sandboxclaims/status")
+}
+
+func TestStatusThatMeetsANewerClaimIsNotWritten(t *testing.T) {
+	c, s := boundPair(stamped)
+	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	newer := c.DeepCopy()
+	newer.ResourceVersion = "101"
+	f.update(newer)
+	warming(s)
+	f.inCache(s)
+	if _, err := f.pass(); !failure.Outdated(err) {
+		t.Errorf("error is %v", err)
+	}
+	f.wantReady("True/DependenciesReady: Pod is Ready")
+}
+
+// TestC11SandboxDisappears is what the claim does then, and how sure it has to be.
+func TestC11SandboxDisappears(t *testing.T) {
+	for name, test := range map[string]struct {
+		cached, live *sandbox
+		want         string
+		wantName     string
+	}{
+		"gone":                           {nil, nil, "False/SandboxMissing: Sandbox does not exist", ""},
+		"gone, cache late":               {testMember(), nil, "False/SandboxMissing: Sandbox does not exist", ""},
+		"another of its name":            {nil, testMember(), "False/SandboxMissing: Sandbox does not exist", ""},
+		"cache late, really the claim's": {testMember(), claimed(testMember()), "True/DependenciesReady: Pod is Ready", "p1-x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := boundPair(stamped)
+			f := newFixture(t).everywhere(testPool(), testTemplate(), c)
+			f.clock.Step(time.Minute)
+			if test.cached != nil {
+				f.inCache(test.cached)
+			}
+			if test.live != nil {
+				f.onServer(test.live)
+			}
+			f.mustPass()
+			f.wantReady(test.want)
+			f.wantSandboxName(test.wantName)
+			f.requests()
+
+			// It gets no other, though there is one to have.
+			f.inCache(testMember(func(s *sandbox) { s.Name = "p1-y" }), f.live())
+			f.mustPass()
+			f.wantWrites()
+		})
+	}
+}
+
+func claimed(member *sandbox) *sandbox {
+	_, adopted := bind(testClaim(), member)
+	return adopted
+}
+
+func TestServerThatDoesNotAnswerLosesNoSandbox(t *testing.T) {
+	c, _ := boundPair(stamped)
+	f := newFixture(t).everywhere(testPool(), testTemplate(), c)
+	f.refuse("get", "sandboxes", unavailable())
+	if _, err := f.pass(); err == nil {
+		t.Error("no error")
+	}
+	f.wantReady("True/DependenciesReady: Pod is Ready")
+}
+
+// TestSandboxIsFoundByUIDAlone covers claims that were bound by others, whose records are in other places or missing.
+func TestSandboxIsFoundByUIDAlone(t *testing.T) {
+	for name, change := range map[string]func(*claim){
+		"no record at all": func(c *claim) { c.Annotations, c.Status = nil, extensionsv1beta1.SandboxClaimStatus{} },
+		"record in a label": func(c *claim) {
+			c.Annotations, c.Status = nil, extensionsv1beta1.SandboxClaimStatus{}
+			c.Labels = map[string]string{extensionsv1beta1.SandboxNameAnnotation: "p1-x"}
+		},
+		"record of another": func(c *claim) { c.Status.Sandbox.Name = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := boundPair()
+			change(c)
+			f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+			f.mustPass()
+			f.wantReady("True/DependenciesReady: Pod is Ready")
+			f.wantSandboxName("p1-x")
+		})
+	}
+}
+
+func TestMetadataOfTheSandboxFollowsTheClaim(t *testing.T) {
+	c, s := boundPair(stamped)
+	c.Labels = map[string]string{agentsv1beta1.CreatedByLabel: "go-client"}
+	c.Spec.AdditionalPodMetadata.Labels = map[string]string{"sandbox.users.io/a": "b"}
+	f := newFixture(t).everywhere(testPool(), testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Annotations = map[string]string{"x": "y"} }), s, c)
+	f.mustPass()
+	f.wantWrites("patch sandboxes")
+	want := agentsv1beta1.PodMetadata{
+		Labels: map[string]string{
+			"app": "web", "sandbox.users.io/a": "b", agentsv1beta1.CreatedByLabel: "go-client", agentsv1beta1.ClaimUIDLabel: string(testUID),
+			agentsv1beta1.SandboxTemplateRefHashLabel: naming.Hash("t1"),
+		},
+		Annotations: map[string]string{"x": "y"},
+	}
+	if diff := cmp.Diff(want, f.sandbox("p1-x").Spec.PodTemplate.Metadata); diff != "" {
+		t.Errorf("metadata differs (-want +got):\n%s", diff)
+	}
+	f.mustPass()
+	f.wantRequests()
+}
+
+func TestMetadataIsNotTakenFromATemplateThatTheCacheHasLate(t *testing.T) {
+	c, s := boundPair(stamped)
+	f := newFixture(t).everywhere(testPool(), s, c).onServer(testTemplate()).
+		inCache(testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Labels["app"] = "old" }))
+	f.mustPass()
+	f.wantWrites()
+}
+
+// TestBoundClaimStaysReadyWhateverBecomesOfPoolAndTemplate: they are needed no more, and a claim that is said to be unusable is given up.
+func TestBoundClaimStaysReadyWhateverBecomesOfPoolAndTemplate(t *testing.T) {
+	contradicting := func(t *template) { t.Spec.PodTemplate.Metadata.Labels["sandbox.users.io/a"] = "other" }
+	const note = `Warning MetadataNotApplied spec.additionalPodMetadata.labels[sandbox.users.io/a]: Forbidden: metadata override conflict: ` +
+		`label "sandbox.users.io/a" is defined in template with value "other", but claim requests "b"`
+	for name, test := range map[string]struct {
+		prepare func(*fixture)
+		events  []string
+	}{
+		"no pool":     {prepare: func(*fixture) {}},
+		"no template": {prepare: func(f *fixture) { f.everywhere(testPool()) }},
+		"a template that contradicts it": {
+			prepare: func(f *fixture) { f.everywhere(testPool(), testTemplate(contradicting)) }, events: []string{note},
+		},
+		"a domain is not allowed any more": {prepare: func(f *fixture) { f.everywhere(testPool(), testTemplate()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			label := "sandbox.users.io/a"
+			if name == "a domain is not allowed any more" {
+				label = "gone.io/a"
+			}
+			c, s := boundPair(stamped, func(c *claim) { c.Spec.AdditionalPodMetadata.Labels = map[string]string{label: "b"} })
+			f := newFixture(t).everywhere(s, c)
+			test.prepare(f)
+			f.mustPass()
+			f.wantReady("True/DependenciesReady: Pod is Ready")
+			f.wantWrites()
+			f.wantEvents(test.events...)
+		})
+	}
+}
+
+func TestClaimThatIsBeingDeletedIsLeftAlone(t *testing.T) {
+	now := metav1.NewTime(testTime())
+	c := testClaim(func(c *claim) { c.DeletionTimestamp, c.Finalizers = &now, []string{metav1.FinalizerDeleteDependents} })
+	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(), c)
+	f.mustPass()
+	f.wantRequests()
+}
