@@ -155,6 +155,16 @@ func (r *Record) Present(resource string) map[Key]*Object {
 	return objects
 }
 
+// Last returns the revision of the last write of an object of a resource, or 0.
+func (r *Record) Last(resource string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.written[resource]); n > 0 {
+		return r.written[resource][n-1].revision
+	}
+	return 0
+}
+
 // at returns what a key held at a revision.
 func (r *Record) at(key Key, revision int64) *Object {
 	versions := r.versions[key]

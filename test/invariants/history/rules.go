@@ -104,7 +104,8 @@ func exclusive(s *step, c changed) {
 	case controller.Kind == ClaimKind:
 		s.claimOf[c.after.UID] = controller.UID
 		if other, has := s.boxOf[controller.UID]; has {
-			s.violate(SecondSandbox, append(keys, other.Key), "claim %s of UID %s gets %s and had %s", controller.Name, controller.UID, c.Key, other.Key)
+			s.violate(SecondSandbox, append(keys, other.Key), "claim %s of UID %s gets %s and had %s",
+				controller.Name, controller.UID, c.Key, other.Key)
 			return
 		}
 		s.boxOf[controller.UID] = box{c.Key, c.after.UID}

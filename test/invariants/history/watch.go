@@ -40,6 +40,8 @@ type Event struct {
 	Revision int64
 	// Object is nil if the event is a deletion.
 	Object *Object
+	// Server is who sent the event.
+	Server string
 }
 
 // CheckList holds the list that a watch began with against the record, which must have come to its revision.
@@ -78,11 +80,14 @@ func CheckWatch(r *Record, w *Watch) []Violation {
 	want := r.events(w.Resource, w.From, w.To)
 	for i := range max(len(want), len(w.Events)) {
 		var expected, seen *Event
-		if i < len(want) {
-			expected = &want[i]
-		}
 		if i < len(w.Events) {
 			seen = &w.Events[i]
+		}
+		if i < len(want) {
+			expected = &want[i]
+			if seen != nil {
+				expected.Server = seen.Server
+			}
 		}
 		if diff := cmp.Diff(expected, seen); diff != "" {
 			// What follows differs because this does.

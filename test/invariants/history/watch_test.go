@@ -24,9 +24,9 @@ func watched() (*Record, *Watch) {
 		Who: "somebody", Resource: Sandboxes, From: 5, To: 8,
 		List: map[Key]Version{key(Sandboxes, "s"): {4, claimed("s", "c").Object}, key(Sandboxes, "t"): {3, member("t").Object}},
 		Events: []Event{
-			{watch.Added, key(Sandboxes, "u"), 6, member("u").Object},
-			{watch.Modified, key(Sandboxes, "t"), 7, claimed("t", "d").Object},
-			{watch.Deleted, key(Sandboxes, "s"), 8, nil},
+			{watch.Added, key(Sandboxes, "u"), 6, member("u").Object, "one"},
+			{watch.Modified, key(Sandboxes, "t"), 7, claimed("t", "d").Object, "one"},
+			{watch.Deleted, key(Sandboxes, "s"), 8, nil, "two"},
 		},
 	}
 }

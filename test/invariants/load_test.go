@@ -1,0 +1,392 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/scheme"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/invariants/history"
+)
+
+const (
+	// workers is the number of clients.
+	workers = 16
+	// burst is how many requests may be sent at once after a lull: servers are to compete for the last members of a pool.
+	burst = 60
+	// attempts is how often a client asks again after an answer was lost.
+	attempts = 20
+	// allowedLabel is a label that claims may have; refusedLabel is none.
+	allowedLabel, refusedLabel = "sandbox.users.io/round", "other.example.com/round"
+)
+
+// load is what all clients share.
+type load struct {
+	servers  []*server
+	recorder *recorder
+	limiter  flowcontrol.RateLimiter
+	// hot is the pool that most claims are for at the moment.
+	hot atomic.Pointer[poolPlan]
+	// fail is called with what is found wrong before the end.
+	fail func(...history.Violation)
+
+	mu      sync.Mutex
+	answers []history.Answer
+}
+
+func (l *load) note(a history.Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers = append(l.answers, a)
+}
+
+// unexpected reports an answer that no request of these clients may get.
+func (l *load) unexpected(a history.Answer, err error) {
+	l.fail(history.Violation{Rule: "UnexpectedAnswer", Text: fmt.Sprintf("%s: %v", a, err), Keys: []history.Key{a.Key}})
+}
+
+// worker is a client with claims of its own, which nobody else deletes.
+type worker struct {
+	*load
+	name   string
+	random *rand.Rand
+	// claims counts the claims, and live has those that are there as far as the worker knows.
+	claims int
+	live   []liveClaim
+}
+
+type liveClaim struct {
+	key history.Key
+	uid types.UID
+}
+
+// operations are what workers do, and how often compared to each other.
+var operations = []struct {
+	weight int
+	do     func(*worker, context.Context)
+}{
+	{30, (*worker).createNamed},
+	{25, (*worker).createGenerated},
+	{6, (*worker).createCold},
+	{6, (*worker).createTwice},
+	{4, (*worker).createDry},
+	{2, (*worker).createRefused},
+	{10, (*worker).delete},
+	{8, (*worker).get},
+	{8, (*worker).relabel},
+	{1, (*worker).dismiss},
+}
+
+// run does one operation after the other until ctx ends. The last one is finished: what became of it must be known.
+func (w *worker) run(ctx context.Context) {
+	total := 0
+	for _, operation := range operations {
+		total += operation.weight
+	}
+	for w.limiter.Wait(ctx) == nil {
+		choice := w.random.IntN(total)
+		for _, operation := range operations {
+			if choice -= operation.weight; choice < 0 {
+				operation.do(w, context.WithoutCancel(ctx))
+				break
+			}
+		}
+	}
+}
+
+func (w *worker) anyServer() *server { return w.servers[w.random.IntN(len(w.servers))] }
+
+// anyPool returns the pool that everybody wants now, or sometimes another.
+func (w *worker) anyPool() *poolPlan {
+	if hot := w.hot.Load(); hot != nil && w.random.IntN(4) > 0 {
+		return hot
+	}
+	return pools[w.random.IntN(len(pools))]
+}
+
+func (w *worker) nextName() string {
+	w.claims++
+	return fmt.Sprintf("%s-%d", w.name, w.claims)
+}
+
+// createNamed creates a claim, and asks again under the same name until it knows that there is one.
+func (w *worker) createNamed(ctx context.Context) {
+	w.createUntilKnown(ctx, w.anyPool(), w.nextName())
+}
+
+func (w *worker) createCold(ctx context.Context) {
+	w.createUntilKnown(ctx, w.anyPool(), w.nextName(), func(claim *extensionsv1beta1.SandboxClaim) {
+		claim.Spec.Env = []extensionsv1beta1.EnvVar{{Name: "ROUND", Value: strconv.Itoa(w.claims)}}
+	})
+}
+
+func (w *worker) createUntilKnown(ctx context.Context, pool *poolPlan, name string, options ...func(*extensionsv1beta1.SandboxClaim)) {
+	for attempt := range attempts {
+		a := w.create(ctx, w.anyServer(), pool, framework.NewClaim(name, pool.name, options...), fmt.Sprintf("%s-%d", name, attempt))
+		switch a.Code {
+		case http.StatusCreated:
+			w.live = append(w.live, liveClaim{a.Key, a.Object.UID})
+			return
+		case http.StatusConflict:
+			w.findOwn(ctx, a.Key)
+			return
+		}
+		pause(ctx, retryInterval)
+	}
+}
+
+// findOwn reads a claim that an attempt of the worker made whose answer was lost.
+func (w *worker) findOwn(ctx context.Context, key history.Key) {
+	for range attempts {
+		a := w.read(ctx, key, "")
+		switch a.Code {
+		case history.Unknown:
+			pause(ctx, retryInterval)
+			continue
+		case http.StatusOK:
+			if !strings.HasPrefix(a.Object.Claim.Attempt, key.Name+"-") {
+				w.unexpected(a, errors.New("the name is taken by a stranger's claim"))
+			}
+			w.live = append(w.live, liveClaim{key, a.Object.UID})
+		}
+		return
+	}
+}
+
+// createGenerated lets the server choose the name, and does not ask again: the claim of a lost answer nobody knows.
+func (w *worker) createGenerated(ctx context.Context) {
+	name, pool := w.nextName(), w.anyPool()
+	claim := framework.NewClaim("", pool.name)
+	claim.GenerateName = name + "-"
+	if a := w.create(ctx, w.anyServer(), pool, claim, name); a.Code == http.StatusCreated {
+		w.live = append(w.live, liveClaim{a.Key, a.Object.UID})
+	}
+}
+
+// createTwice creates a claim at two servers at the same time.
+func (w *worker) createTwice(ctx context.Context) {
+	name, pool := w.nextName(), w.anyPool()
+	first, second := w.anyServer(), w.anyServer()
+	var answers [2]history.Answer
+	var both sync.WaitGroup
+	both.Go(func() { answers[0] = w.create(ctx, first, pool, framework.NewClaim(name, pool.name), name+"-first") })
+	both.Go(func() { answers[1] = w.create(ctx, second, pool, framework.NewClaim(name, pool.name), name+"-second") })
+	both.Wait()
+	created := 0
+	for _, a := range answers {
+		if a.Code == http.StatusCreated {
+			created++
+			w.live = append(w.live, liveClaim{a.Key, a.Object.UID})
+		}
+	}
+	if created > 1 {
+		w.unexpected(answers[1], errors.New("both servers made the claim"))
+	}
+}
+
+func (w *worker) createDry(ctx context.Context) {
+	name, pool := w.nextName(), w.anyPool()
+	w.createWith(ctx, w.anyServer(), pool, framework.NewClaim(name, pool.name), name, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+// createRefused asks for what is against the rules whatever is in the storage.
+func (w *worker) createRefused(ctx context.Context) {
+	name, pool := w.nextName(), w.anyPool()
+	claim := framework.NewClaim(name, pool.name)
+	claim.Spec.AdditionalPodMetadata.Labels = map[string]string{refusedLabel: "1"}
+	if a := w.create(ctx, w.anyServer(), pool, claim, name); a.Code != http.StatusUnprocessableEntity && a.Code != history.Unknown {
+		w.unexpected(a, errors.New("it must be refused"))
+	}
+}
+
+func (w *worker) create(ctx context.Context, at *server, pool *poolPlan, claim *extensionsv1beta1.SandboxClaim, attempt string,
+) history.Answer {
+	return w.createWith(ctx, at, pool, claim, attempt, metav1.CreateOptions{})
+}
+
+func (w *worker) createWith(ctx context.Context, at *server, pool *poolPlan, claim *extensionsv1beta1.SandboxClaim, attempt string,
+	options metav1.CreateOptions,
+) history.Answer {
+	claim.Annotations = map[string]string{history.AttemptAnnotation: attempt}
+	a := history.Answer{
+		Verb: history.Create, Server: at.name, Attempt: attempt,
+		Key: history.Key{Resource: history.Claims, Namespace: pool.namespace, Name: claim.Name},
+	}
+	if len(options.DryRun) > 0 {
+		a.Verb = history.DryRun
+	}
+	request := at.rest().Post().Namespace(pool.namespace).Resource(history.Claims).VersionedParams(&options, scheme.ParameterCodec).Body(claim)
+	return w.send(ctx, request, a, http.StatusCreated, http.StatusConflict, http.StatusUnprocessableEntity)
+}
+
+// send sends a request once, notes the answer, and reports any whose code is none of the expected ones.
+func (w *worker) send(ctx context.Context, request *rest.Request, a history.Answer, expected ...int) history.Answer {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	claim := &extensionsv1beta1.SandboxClaim{}
+	// A client that asks again by itself would hide that an answer was lost.
+	result := request.MaxRetries(0).Do(ctx).StatusCode(&a.Code)
+	err := result.Error()
+	var object runtime.Object
+	if err == nil {
+		object, err = result.Get()
+	}
+	if decoded, ok := object.(*extensionsv1beta1.SandboxClaim); ok {
+		claim = decoded
+		a.Key.Name, a.Object = claim.Name, history.Describe(claim)
+		a.Revision, err = strconv.ParseInt(claim.ResourceVersion, 10, 64)
+		if a.Verb == history.DryRun {
+			err = nil // It has no version.
+		}
+	}
+	if leavesOpen(err) {
+		a.Code, a.Object = history.Unknown, nil
+	} else if !slices.Contains(expected, a.Code) {
+		w.unexpected(a, err)
+	}
+	w.note(a)
+	return a
+}
+
+// leavesOpen says whether a request may have been done although it failed.
+func leavesOpen(err error) bool {
+	var status apierrors.APIStatus
+	if err == nil || !errors.As(err, &status) {
+		return err != nil
+	}
+	code := status.Status().Code
+	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+}
+
+// take removes any of the live claims and returns it.
+func (w *worker) take() (liveClaim, bool) {
+	if len(w.live) == 0 {
+		return liveClaim{}, false
+	}
+	i := w.random.IntN(len(w.live))
+	taken := w.live[i]
+	w.live = slices.Delete(w.live, i, i+1)
+	return taken, true
+}
+
+// pick returns any of the live claims.
+func (w *worker) pick() (liveClaim, bool) {
+	if len(w.live) == 0 {
+		return liveClaim{}, false
+	}
+	return w.live[w.random.IntN(len(w.live))], true
+}
+
+// delete deletes a claim, and asks again until it knows that it is gone.
+func (w *worker) delete(ctx context.Context) {
+	claim, ok := w.take()
+	if !ok {
+		return
+	}
+	for range attempts {
+		at := w.anyServer()
+		request := at.rest().Delete().Namespace(claim.key.Namespace).Resource(history.Claims).Name(claim.key.Name).
+			Body(metav1.NewPreconditionDeleteOptions(string(claim.uid)))
+		a := history.Answer{Verb: history.Delete, Server: at.name, Key: claim.key, UID: claim.uid}
+		if a = w.send(ctx, request, a, http.StatusOK, http.StatusNotFound); a.Code != history.Unknown {
+			return
+		}
+		pause(ctx, retryInterval)
+	}
+}
+
+func (w *worker) get(ctx context.Context) {
+	if claim, ok := w.pick(); ok {
+		w.read(ctx, claim.key, claim.uid)
+	}
+}
+
+func (w *worker) read(ctx context.Context, key history.Key, uid types.UID) history.Answer {
+	at := w.anyServer()
+	request := at.rest().Get().Namespace(key.Namespace).Resource(history.Claims).Name(key.Name)
+	return w.send(ctx, request, history.Answer{Verb: history.Get, Server: at.name, Key: key, UID: uid}, http.StatusOK, http.StatusNotFound)
+}
+
+// relabel changes what the Pod of a claim is to have.
+func (w *worker) relabel(ctx context.Context) {
+	claim, ok := w.pick()
+	if !ok {
+		return
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"additionalPodMetadata": map[string]any{
+		"labels": map[string]string{allowedLabel: strconv.Itoa(w.random.IntN(100))},
+	}}})
+	if err != nil {
+		panic(err) // Of strings and maps of them.
+	}
+	at := w.anyServer()
+	request := at.rest().Patch(types.MergePatchType).Namespace(claim.key.Namespace).Resource(history.Claims).Name(claim.key.Name).Body(patch)
+	a := history.Answer{Verb: history.Get, Server: at.name, Key: claim.key, UID: claim.uid}
+	w.send(ctx, request, a, http.StatusOK, http.StatusNotFound, http.StatusConflict)
+}
+
+// dismiss deletes the Sandbox of a claim that stays.
+func (w *worker) dismiss(ctx context.Context) {
+	claim, ok := w.pick()
+	if !ok {
+		return
+	}
+	a := w.read(ctx, claim.key, claim.uid)
+	if a.Code != http.StatusOK || a.Object.Claim.Sandbox == "" {
+		return
+	}
+	sandboxes := w.anyServer().Agents.AgentsV1beta1().Sandboxes(claim.key.Namespace)
+	sandbox, err := sandboxes.Get(ctx, a.Object.Claim.Sandbox, metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	w.recorder.Dismiss(sandbox.UID)
+	// That it is not deleted is right too.
+	_ = sandboxes.Delete(ctx, sandbox.Name, *metav1.NewPreconditionDeleteOptions(string(sandbox.UID)))
+}
+
+// newLimiter returns what paces the clients.
+func newLimiter() flowcontrol.RateLimiter {
+	return flowcontrol.NewTokenBucketRateLimiter(float32(*rateFlag), burst)
+}
+
+// waitForClaims waits until enough claims are stored.
+func waitForClaims(ctx context.Context, r *recorder, progress func(history.Stats)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, *timeoutFlag, errors.New("time is up"))
+	defer cancel()
+	ticker := time.NewTicker(5 * time.Second)
+	defer ticker.Stop()
+	for {
+		stats := r.Stats()
+		if stats.Claims >= *claimsFlag {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d claims: %w", stats.Claims, *claimsFlag, context.Cause(ctx))
+		case <-ticker.C:
+			progress(stats)
+		}
+	}
+}
