@@ -1,0 +1,169 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandboxwarmpool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/klog/v2"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
+)
+
+// removeMembers deletes the members that must go and those that are too many, and returns after which time to go on, or 0.
+func (p *pass) removeMembers(ctx context.Context) (time.Duration, error) {
+	surplus := excess(p.census.members, p.replicas())
+	if len(p.census.stale)+len(surplus) > 0 {
+		if err := p.confirmInputs(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if len(surplus) > 0 {
+		if err := p.confirmMembers(ctx); err != nil {
+			return 0, err
+		}
+	}
+	forgotten, err := p.withoutClaim(ctx, p.census.forgotten)
+	if err != nil {
+		return 0, err
+	}
+	doomed := slices.Concat(p.census.stuck, p.census.stale, forgotten, surplus)
+	batch := doomed[:min(len(doomed), p.config.Limits.MaxBatchSize)]
+	if _, err := slowly(ctx, len(batch), func(i int) error { return p.delete(ctx, batch[i]) }); err != nil {
+		return 0, err
+	}
+	p.census.remove(batch)
+	if len(batch) < len(doomed) {
+		return again, nil
+	}
+	return 0, nil
+}
+
+// delete deletes the member in exactly the version that was judged: a claim that has taken it meanwhile keeps it. Whatever has changed it,
+// there will be another pass.
+func (p *pass) delete(ctx context.Context, member *agentsv1beta1.Sandbox) error {
+	p.ledger.deleting(member.UID)
+	err := p.config.SandboxClient.AgentsV1beta1().Sandboxes(member.Namespace).Delete(ctx, member.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &member.UID, ResourceVersion: &member.ResourceVersion},
+	})
+	switch {
+	case err == nil:
+		klog.FromContext(ctx).V(2).Info("Deleted member", "sandbox", klog.KObj(member), "uid", member.UID)
+		return nil
+	case failure.ObjectNotFound(err):
+		return nil
+	}
+	p.ledger.notDeleted(member.UID)
+	if failure.Outdated(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting Sandbox %q: %w", member.Name, err)
+}
+
+// confirmInputs returns ErrStale unless pool and template are on the server what they are in the cache.
+func (p *pass) confirmInputs(ctx context.Context) error {
+	pool, err := p.livePool(ctx)
+	if err != nil {
+		return err
+	}
+	if pool.Generation != p.pool.Generation {
+		return failure.ErrStale
+	}
+	template, err := p.config.SandboxClient.ExtensionsV1beta1().SandboxTemplates(p.pool.Namespace).
+		Get(ctx, p.pool.Spec.SandboxTemplateRef.Name, metav1.GetOptions{})
+	switch {
+	case failure.ObjectNotFound(err) && p.template == nil:
+		return nil
+	case failure.ObjectNotFound(err):
+		return failure.ErrStale
+	case err != nil:
+		return fmt.Errorf("getting the SandboxTemplate: %w", err)
+	case p.template == nil || template.UID != p.template.UID || template.Generation != p.template.Generation:
+		return failure.ErrStale
+	}
+	return nil
+}
+
+// livePool reads the pool from its server. It returns ErrStale if that has no such pool, or has it only to delete it.
+func (p *pass) livePool(ctx context.Context) (*extensionsv1beta1.SandboxWarmPool, error) {
+	pool, err := p.config.SandboxClient.ExtensionsV1beta1().SandboxWarmPools(p.pool.Namespace).Get(ctx, p.pool.Name, metav1.GetOptions{})
+	switch {
+	case failure.ObjectNotFound(err):
+		return nil, failure.ErrStale
+	case err != nil:
+		return nil, fmt.Errorf("getting the SandboxWarmPool: %w", err)
+	case pool.UID != p.pool.UID || pool.DeletionTimestamp != nil:
+		return nil, failure.ErrStale
+	}
+	return pool, nil
+}
+
+// confirmMembers makes sure, once in the life of the process and when a member that was made does not arrive, that this pass knows all
+// members that the server has: another process may have made some just before. It returns ErrStale if it does not.
+func (p *pass) confirmMembers(ctx context.Context) error {
+	_, _, oldest := p.ledger.onTheWay(p.pool.UID)
+	overdue := !oldest.IsZero() && p.config.Clock.Since(oldest) >= recent.CreationTimeout
+	if p.confirmed && !overdue {
+		return nil
+	}
+	live := map[cache.ObjectName]*agentsv1beta1.Sandbox{}
+	client := p.config.SandboxClient.AgentsV1beta1().Sandboxes(p.pool.Namespace)
+	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, options)
+	})
+	err := list.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector(p.pool)}, func(object runtime.Object) error {
+		if sandbox, ok := object.(*agentsv1beta1.Sandbox); ok && owns(p.pool, sandbox) && sandbox.DeletionTimestamp == nil {
+			sandbox.ManagedFields = nil
+			live[cache.MetaObjectToName(sandbox)] = sandbox
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("listing the members: %w", err)
+	}
+	p.ledger.confirmed(p.pool.UID, live)
+	for name := range live {
+		if _, seen := p.seen[name.Name]; !seen {
+			return failure.ErrStale
+		}
+	}
+	p.confirmed = true
+	return nil
+}
+
+// withoutClaim returns those of the members that are reserved for a claim which does not exist.
+func (p *pass) withoutClaim(ctx context.Context, reserved []*agentsv1beta1.Sandbox) ([]*agentsv1beta1.Sandbox, error) {
+	if len(reserved) == 0 {
+		return nil, nil
+	}
+	claims := map[string]bool{}
+	client := p.config.SandboxClient.ExtensionsV1beta1().SandboxClaims(p.pool.Namespace)
+	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, options)
+	})
+	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		claim, err := meta.Accessor(object)
+		if err == nil {
+			claims[string(claim.GetUID())] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the claims that members are reserved for: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(reserved), func(member *agentsv1beta1.Sandbox) bool {
+		return claims[member.Annotations[extensionsv1beta1.ReservedForClaimAnnotation]]
+	}), nil
+}
