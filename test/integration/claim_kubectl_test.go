@@ -174,12 +174,12 @@ func TestKubectlExplainExtensions(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"sandboxclaim":                                          "KIND: SandboxClaim",
-		"sandboxclaim.spec.warmPoolRef.name":                    "FIELD: name <string> -required-",
+		"sandboxclaim.spec.warmPoolRef.name":                    "FIELD: name <string>",
 		"sandboxclaim.spec.lifecycle.shutdownPolicy":            "DeleteForeground",
 		"sandboxclaim.status.sandbox.podIPs":                    "FIELD: podIPs <[]string>",
 		"swp.spec.updateStrategy.type":                          "OnReplenish",
 		"swp.status.readyReplicas":                              "FIELD: readyReplicas <integer>",
-		"sandboxtemplate.spec.podTemplate.spec.containers.name": "FIELD: name <string> -required-",
+		"sandboxtemplate.spec.podTemplate.spec.containers.name": "FIELD: name <string>",
 		"sandboxtemplate.spec.networkPolicy.egress.to.ipBlock":  "FIELD: ipBlock <IPBlock>",
 	} {
 		t.Run(path, func(t *testing.T) {

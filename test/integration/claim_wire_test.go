@@ -359,32 +359,26 @@ func TestExtensionsWatchList(t *testing.T) {
 	})
 }
 
+// TestExtensionsWatchTooOld asks for what was before the server's memory began. It is not parallel, because the server is restarted.
 func TestExtensionsWatchTooOld(t *testing.T) {
-	eachKind(t, func(t *testing.T, k kind, namespace string) {
-		created := k.create(t, namespace, "a")
-		etcd, err := env.etcd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer etcd.Close()
-		var revision int64
-		if _, err := fmt.Sscan(created.GetResourceVersion(), &revision); err != nil {
-			t.Fatal(err)
-		}
-		// Another test may have compacted to a later revision, which does as well.
-		if _, err := etcd.Compact(t.Context(), revision); err != nil {
-			t.Logf("compacting: %v", err)
-		}
-		watcher, err := k.client(t, namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1", FieldSelector: "metadata.name=a"})
-		if err != nil {
-			checkStatusError(t, err, 410, "too old resource version")
-			return
-		}
-		defer watcher.Stop()
-		if event := nextEvent(t, watcher); event.Type != watch.Error || apierrors.FromObject(event.Object).(apierrors.APIStatus).Status().Code != 410 {
-			t.Errorf("got %s %+v", event.Type, event.Object)
-		}
-	})
+	namespace := newNamespace(t)
+	for _, k := range kinds() {
+		k.create(t, namespace, "a")
+	}
+	restart(t, sandboxAPIServer)
+	for _, k := range kinds() {
+		t.Run(k.kind, func(t *testing.T) {
+			watcher, err := k.client(t, namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1", FieldSelector: "metadata.name=a"})
+			if err != nil {
+				checkStatusError(t, err, 410, "too old resource version")
+				return
+			}
+			defer watcher.Stop()
+			if event := nextEvent(t, watcher); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+				t.Errorf("got %s %+v", event.Type, event.Object)
+			}
+		})
+	}
 }
 
 func TestExtensionsWrites(t *testing.T) {
