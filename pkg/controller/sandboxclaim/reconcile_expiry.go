@@ -86,7 +86,9 @@ func (c *Controller) retain(ctx context.Context, live *extensionsv1beta1.Sandbox
 }
 
 // toDelete returns the Sandbox of an expired claim. If there is none it is nil, and the obstacle says if somebody else's has its name.
-func (c *Controller) toDelete(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) (sandbox *agentsv1beta1.Sandbox, obstacle string, err error) {
+func (c *Controller) toDelete(
+	ctx context.Context, claim *extensionsv1beta1.SandboxClaim,
+) (sandbox *agentsv1beta1.Sandbox, obstacle string, err error) {
 	if cached, err := c.cachedSandbox(claim); err != nil || cached != nil {
 		return cached, "", err
 	}

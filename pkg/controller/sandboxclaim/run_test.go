@@ -1,0 +1,88 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandboxclaim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+)
+
+// run starts the informers and the workers, and stops them with the test.
+func (f *fixture) run() {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.config.SandboxInformers.StartWithContext(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		f.Controller.Run(ctx, 4)
+	}()
+	f.t.Cleanup(func() {
+		cancel()
+		<-stopped
+		f.config.SandboxInformers.Shutdown()
+	})
+	f.eventually("the caches are filled", f.HasSynced)
+}
+
+func (f *fixture) eventually(what string, condition func() bool) {
+	f.t.Helper()
+	err := wait.PollUntilContextTimeout(f.t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		f.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// TestRunFollowsAClaimThroughItsLife goes from a pool that is not there to a Sandbox that is gone, with events only.
+func TestRunFollowsAClaimThroughItsLife(t *testing.T) {
+	f := newFixtureWithClock(t, clock.RealClock{})
+	f.run()
+	ctx := t.Context()
+	extensions := f.server.ExtensionsV1beta1()
+	claims := extensions.SandboxClaims(testNamespace)
+	sandboxes := f.server.AgentsV1beta1().Sandboxes(testNamespace)
+	reason := func(want string) func() bool {
+		return func() bool {
+			claim, err := claims.Get(ctx, testName, metav1.GetOptions{})
+			return err == nil && readyReason(&claim.Status) == want
+		}
+	}
+	if _, err := claims.Create(ctx, testClaim(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the claim misses its pool", reason(extensionsv1beta1.ClaimReasonWarmPoolNotFound))
+	if _, err := extensions.SandboxWarmPools(testNamespace).Create(ctx, testPool(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the claim misses its template", reason(extensionsv1beta1.ClaimReasonTemplateNotFound))
+	if _, err := extensions.SandboxTemplates(testNamespace).Create(ctx, testTemplate(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("a Sandbox is made", reason(extensionsv1beta1.ClaimReasonSandboxNotReady))
+
+	made, err := sandboxes.Get(ctx, testName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readied(made)
+	made.ResourceVersion = "2000"
+	if _, err := sandboxes.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the claim is ready and says since when", func() bool {
+		claim, err := claims.Get(ctx, testName, metav1.GetOptions{})
+		return err == nil && isReady(&claim.Status) && claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] != ""
+	})
+	if err := sandboxes.Delete(ctx, testName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the claim misses its Sandbox", reason(extensionsv1beta1.ClaimReasonSandboxMissing))
+}
