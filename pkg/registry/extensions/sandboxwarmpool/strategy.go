@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -22,9 +23,8 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
 )
 
-// maxPrefixLength is how much of a pool's name there is room for in the names of its members. These have at most 63 characters, of which
-// five are random and one is a dash.
-const maxPrefixLength = 57
+// maxPrefixLength is how much of a pool's name there is room for in the names of its members.
+const maxPrefixLength = names.MaxGeneratedNameLength - len("-")
 
 type mainStrategy struct {
 	strategy.Base
