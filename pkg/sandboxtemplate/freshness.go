@@ -22,6 +22,12 @@ func Hash(template *extensionsv1beta1.SandboxTemplate) string {
 	return naming.Hash(string(encoded))
 }
 
+// Recreates says whether a pool replaces idle members that no longer follow its template. None of them is given to a claim then.
+func Recreates(pool *extensionsv1beta1.SandboxWarmPool) bool {
+	strategy := pool.Spec.UpdateStrategy
+	return strategy != nil && strategy.Type == extensionsv1beta1.RecreateSandboxWarmPoolUpdateStrategyType
+}
+
 // Fresh says whether a Sandbox that its pool has made still follows the template. It does if it is made from a template of this name,
 // and either the template is the same to the byte or what it makes is.
 func Fresh(template *extensionsv1beta1.SandboxTemplate, sandbox *agentsv1beta1.Sandbox) bool {

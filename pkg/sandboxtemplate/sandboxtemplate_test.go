@@ -166,6 +166,26 @@ func TestHashLabelIsNotTakenForWhatRuns(t *testing.T) {
 	}
 }
 
+func TestPoolRecreatesOnlyIfItSaysSo(t *testing.T) {
+	strategy := func(of extensionsv1beta1.SandboxWarmPoolUpdateStrategyType) *extensionsv1beta1.SandboxWarmPoolUpdateStrategy {
+		return &extensionsv1beta1.SandboxWarmPoolUpdateStrategy{Type: of}
+	}
+	for name, test := range map[string]struct {
+		strategy *extensionsv1beta1.SandboxWarmPoolUpdateStrategy
+		want     bool
+	}{
+		"nothing said": {nil, false}, "empty": {strategy(""), false}, "OnReplenish": {strategy("OnReplenish"), false}, "Recreate": {strategy("Recreate"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := &extensionsv1beta1.SandboxWarmPool{}
+			pool.Spec.UpdateStrategy = test.strategy
+			if got := Recreates(pool); got != test.want {
+				t.Errorf("recreates is %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func BenchmarkFresh(b *testing.B) {
 	template := testTemplate()
 	sandbox := member(template)

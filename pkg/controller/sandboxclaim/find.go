@@ -27,6 +27,8 @@ type finding struct {
 	sandbox *agentsv1beta1.Sandbox
 	// notYet is how long to wait for the cache before it is asked for.
 	notYet time.Duration
+	// reserved says that the claim has been given a Sandbox, which has not been handed over to it.
+	reserved bool
 	// lost says that the claim had a Sandbox, which is gone.
 	lost bool
 }
@@ -52,6 +54,8 @@ func (c *Controller) find(ctx context.Context, claim *extensionsv1beta1.SandboxC
 		return finding{}, err
 	case live != nil && claimedsandbox.Controls(claim, live):
 		return finding{sandbox: live}, nil
+	case live != nil && live.Annotations[extensionsv1beta1.ReservedForClaimAnnotation] == string(claim.UID):
+		return finding{reserved: true}, nil
 	default:
 		// Of a claim that had expired the Sandbox was deleted on purpose. It may have another if it has got more time.
 		return finding{lost: !markedExpired(&claim.Status)}, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/claimedsandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxtemplate"
 )
 
 // TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch counts what a claim without a member to have costs until it is ready.
@@ -271,6 +272,29 @@ func TestWhatIsNoMemberIsNotTaken(t *testing.T) {
 			f := newFixture(t).everywhere(testPool(), testTemplate()).inCache(testMember(change)).created(testClaim())
 			f.mustPass()
 			f.wantWrites("create sandboxes", "patch sandboxclaims/status")
+		})
+	}
+}
+
+func TestMemberThatThePoolIsAboutToReplaceIsNotAskedFor(t *testing.T) {
+	recreating := testPool(func(p *pool) {
+		p.Spec.UpdateStrategy = &extensionsv1beta1.SandboxWarmPoolUpdateStrategy{Type: extensionsv1beta1.RecreateSandboxWarmPoolUpdateStrategyType}
+	})
+	fresh := func(s *sandbox) {
+		s.Labels[agentsv1beta1.SandboxTemplateHashLabel] = sandboxtemplate.Hash(testTemplate())
+	}
+	for name, test := range map[string]struct {
+		member *sandbox
+		want   []string
+	}{
+		"stale": {testMember(), []string{"create sandboxes", "patch sandboxclaims/status"}},
+		"fresh": {testMember(fresh), []string{"create sandboxclaims/bind", "patch sandboxclaims"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(recreating, testTemplate(), test.member).created(testClaim())
+			f.bindGives(test.member)
+			f.mustPass()
+			f.wantWrites(test.want...)
 		})
 	}
 }

@@ -71,6 +71,10 @@ func (c *Controller) pursue(ctx context.Context, claim *extensionsv1beta1.Sandbo
 		c.follow(ctx, o, found.sandbox)
 	case found.notYet > 0:
 		o.after = found.notYet
+	case found.reserved:
+		// Whoever gave it to the claim could not finish. Asking for a binding finishes it, and the Sandbox tells when it is.
+		_, o.retry = c.bind(ctx, o)
+		o.after = deliveryDelay
 	case found.lost:
 		o.status = statusWithoutSandbox(claim, missing(), c.config.Clock.Now())
 	default:

@@ -20,6 +20,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/claimedsandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxtemplate"
 )
 
 // provide sees to it that a claim which has no Sandbox gets one: a member of its pool, now or in a moment, or else one that is made for it.
@@ -48,7 +49,7 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 		first, _ := c.firstSeen.when(o.claim)
 		c.waiting.add(cache.MetaObjectToName(from.pool), name, first)
 		var done bool
-		if done, wait = c.takeMember(ctx, o, from.pool); done {
+		if done, wait = c.takeMember(ctx, o, from); done {
 			return
 		}
 	}
@@ -116,8 +117,8 @@ func (c *Controller) checkMetadata(claim *extensionsv1beta1.SandboxClaim) *claim
 
 // takeMember has the claim bound to a ready member of the pool. Done says that nothing else is to be done for the claim in this pass: it has
 // got one, or waits for one that is about to become ready, or it is not known.
-func (c *Controller) takeMember(ctx context.Context, o *outcome, pool *extensionsv1beta1.SandboxWarmPool) (done, wait bool) {
-	ready, warming, err := c.members(pool)
+func (c *Controller) takeMember(ctx context.Context, o *outcome, from source) (done, wait bool) {
+	ready, warming, err := c.members(from)
 	if err != nil {
 		o.retry = err
 		return true, false
@@ -144,15 +145,17 @@ func (c *Controller) takeMember(ctx context.Context, o *outcome, pool *extension
 	return true, true
 }
 
-// members says whether the pool has members that are ready, and members that are not yet.
-func (c *Controller) members(pool *extensionsv1beta1.SandboxWarmPool) (ready, warming bool, err error) {
-	owned, err := lookUp[*agentsv1beta1.Sandbox](c.sandboxIndex, ownerIndex, ownerKey(pool.Namespace, pool.UID))
+// members says whether the pool has members that are ready, and members that are not yet. One that the pool is about to replace is none.
+func (c *Controller) members(from source) (ready, warming bool, err error) {
+	owned, err := lookUp[*agentsv1beta1.Sandbox](c.sandboxIndex, ownerIndex, ownerKey(from.pool.Namespace, from.pool.UID))
 	if err != nil {
 		return false, false, err
 	}
+	mustBeFresh := sandboxtemplate.Recreates(from.pool)
 	for _, sandbox := range owned {
 		switch {
-		case !claimedsandbox.Adoptable(sandbox, pool):
+		case !claimedsandbox.Adoptable(sandbox, from.pool):
+		case mustBeFresh && (from.template == nil || !sandboxtemplate.Fresh(from.template, sandbox)):
 		case claimedsandbox.Ready(sandbox):
 			return true, warming, nil
 		default:

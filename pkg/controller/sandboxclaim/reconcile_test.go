@@ -163,6 +163,21 @@ func TestC11SandboxDisappears(t *testing.T) {
 	}
 }
 
+// TestSandboxThatWasNotHandedOverIsAskedFor: the API server had to bind in two steps and made one.
+func TestSandboxThatWasNotHandedOverIsAskedFor(t *testing.T) {
+	reserved := testMember(func(s *sandbox) { s.Annotations[extensionsv1beta1.ReservedForClaimAnnotation] = string(testUID) })
+	c, _ := boundPair(stamped)
+	f := newFixture(t).everywhere(testPool(), testTemplate(), reserved, c)
+	f.mustPass()
+	f.wantRequests()
+	f.clock.Step(deliveryDelay)
+	if after := f.mustPass(); after != deliveryDelay {
+		t.Errorf("comes back after %v", after)
+	}
+	f.wantRequests("get sandboxes", "create sandboxclaims/bind")
+	f.wantReady("True/DependenciesReady: Pod is Ready")
+}
+
 func claimed(member *sandbox) *sandbox {
 	_, adopted := bind(testClaim(), member)
 	return adopted

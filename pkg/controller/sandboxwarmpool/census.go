@@ -113,7 +113,7 @@ func (i *inspector) inspect(c *census, sandbox *agentsv1beta1.Sandbox) {
 		} else {
 			c.forgotten = append(c.forgotten, sandbox)
 		}
-	case i.recreates() && i.stale(sandbox):
+	case sandboxtemplate.Recreates(i.pool) && i.stale(sandbox):
 		c.stale = append(c.stale, sandbox)
 		c.terminating++
 		return
@@ -123,11 +123,6 @@ func (i *inspector) inspect(c *census, sandbox *agentsv1beta1.Sandbox) {
 		return
 	}
 	c.add(sandbox)
-}
-
-func (i *inspector) recreates() bool {
-	strategy := i.pool.Spec.UpdateStrategy
-	return strategy != nil && strategy.Type == extensionsv1beta1.RecreateSandboxWarmPoolUpdateStrategyType
 }
 
 func (i *inspector) stale(sandbox *agentsv1beta1.Sandbox) bool {

@@ -76,7 +76,7 @@ type candidate struct {
 // pick takes a candidate of the pool, or returns nil if there is none. The template is that of the pool, nil if there is none; a pool
 // that recreates its members has then no candidates, and otherwise only those that follow the template.
 func (c *candidates) pick(pool *extensionsv1beta1.SandboxWarmPool, template *extensionsv1beta1.SandboxTemplate) *candidate {
-	mustBeFresh := recreates(pool)
+	mustBeFresh := sandboxtemplate.Recreates(pool)
 	if mustBeFresh && template == nil {
 		return nil
 	}
@@ -101,10 +101,6 @@ func (c *candidates) pick(pool *extensionsv1beta1.SandboxWarmPool, template *ext
 		skipped = append(skipped, e)
 	}
 	return nil
-}
-
-func recreates(pool *extensionsv1beta1.SandboxWarmPool) bool {
-	return pool.Spec.UpdateStrategy != nil && pool.Spec.UpdateStrategy.Type == extensionsv1beta1.RecreateSandboxWarmPoolUpdateStrategyType
 }
 
 func (e *entry) follows(template *extensionsv1beta1.SandboxTemplate) bool {
@@ -255,15 +251,19 @@ type count struct {
 	candidates int
 }
 
-// counts returns the number of candidates of each pool that has any, ordered by name.
+// counts returns the number of candidates by the name of the pool, ordered. Members of a former pool of the name count too.
 func (c *candidates) counts() []count {
+	byName := map[types.NamespacedName]int{}
 	c.mu.Lock()
-	counts := make([]count, 0, len(c.pools))
 	for id, members := range c.pools {
-		name := metav1.GetControllerOfNoCopy(members.choose(c.intN).sandbox).Name
-		counts = append(counts, count{types.NamespacedName{Namespace: id.namespace, Name: name}, members.size})
+		owner := metav1.GetControllerOfNoCopy(members.choose(c.intN).sandbox)
+		byName[types.NamespacedName{Namespace: id.namespace, Name: owner.Name}] += members.size
 	}
 	c.mu.Unlock()
+	counts := make([]count, 0, len(byName))
+	for name, candidates := range byName {
+		counts = append(counts, count{name, candidates})
+	}
 	slices.SortFunc(counts, func(a, b count) int { return strings.Compare(a.pool.String(), b.pool.String()) })
 	return counts
 }
