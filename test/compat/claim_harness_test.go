@@ -129,12 +129,19 @@ func unfilledPool(t *tester, namespace string, replicas int32, options ...func(*
 	return members
 }
 
-// awaitPool waits until a pool says that it has so many members, and so many that are ready, of its present spec.
+// awaitPool waits until a pool has so many members, and so many that are ready, and says so of its present spec. What it says alone
+// may be of a moment ago.
 func awaitPool(t *tester, namespace, name string, replicas, readyReplicas int32) *extensionsv1beta1.SandboxWarmPool {
 	t.Helper()
 	return awaitPoolIs(t, namespace, name, func(pool *extensionsv1beta1.SandboxWarmPool) error {
-		if s := pool.Status; s.Replicas != replicas || s.ReadyReplicas != readyReplicas || s.ObservedGeneration != pool.Generation {
-			return fmt.Errorf("want %d members and %d ready ones of generation %d, status is %+v", replicas, readyReplicas, pool.Generation, s)
+		members := membersOf(t, pool)
+		readyMembers := slices.DeleteFunc(slices.Clone(members), func(s v1beta1.Sandbox) bool {
+			return !meta.IsStatusConditionTrue(s.Status.Conditions, v1beta1.SandboxConditionReady)
+		})
+		if s := pool.Status; s.Replicas != replicas || s.ReadyReplicas != readyReplicas || s.ObservedGeneration != pool.Generation ||
+			len(members) != int(replicas) || len(readyMembers) != int(readyReplicas) {
+			return fmt.Errorf("want %d members and %d ready ones of generation %d, there are %d and %d, status is %+v",
+				replicas, readyReplicas, pool.Generation, len(members), len(readyMembers), s)
 		}
 		return nil
 	})

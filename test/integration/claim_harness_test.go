@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -68,7 +69,8 @@ func fillPool(t *testing.T, namespace string, replicas int32, options ...func(*e
 	return awaitPool(t, namespace, replicas)
 }
 
-// awaitPool waits until a pool is full of its present spec and all members are ready.
+// awaitPool waits until a pool is full of its present spec and all members are ready, and its status says so. The status alone may speak
+// of a moment ago.
 func awaitPool(t *testing.T, namespace string, replicas int32) *extensionsv1beta1.SandboxWarmPool {
 	t.Helper()
 	var pool *extensionsv1beta1.SandboxWarmPool
@@ -79,7 +81,12 @@ func awaitPool(t *testing.T, namespace string, replicas int32) *extensionsv1beta
 		if s := pool.Status; s.Replicas != replicas || s.ReadyReplicas != replicas || s.ObservedGeneration != pool.Generation {
 			return fmt.Errorf("generation %d has status %+v", pool.Generation, s)
 		}
-		return nil
+		members, err := ownedBy(ctx, namespace, pool.UID)
+		ready := slices.DeleteFunc(slices.Clone(members), func(s v1beta1.Sandbox) bool { return checkCondition(&s, v1beta1.SandboxConditionReady) != nil })
+		if err == nil && (len(members) != int(replicas) || len(ready) != int(replicas)) {
+			err = fmt.Errorf("it has %d members, %d of them ready", len(members), len(ready))
+		}
+		return err
 	})
 	return pool
 }
@@ -153,24 +160,12 @@ func claimReason(reason string) func(*extensionsv1beta1.SandboxClaim) error {
 	}
 }
 
-// observed is the check that the controller has seen a claim: it writes nothing of its own accord after that.
+// observed is the check that the controller has seen a ready claim: it writes nothing of its own accord after that.
 func observed(claim *extensionsv1beta1.SandboxClaim) error {
 	if claim.Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] == "" {
 		return fmt.Errorf("SandboxClaim %s has annotations %v", claim.Name, claim.Annotations)
 	}
 	return nil
-}
-
-// createObserved creates a claim that waits for a pool, and returns it when its controller has nothing left to write.
-func createObserved(t *testing.T, namespace, name string, options ...func(*extensionsv1beta1.SandboxClaim)) *extensionsv1beta1.SandboxClaim {
-	t.Helper()
-	createClaim(t, namespace, name, options...)
-	return awaitClaim(t, namespace, name, func(claim *extensionsv1beta1.SandboxClaim) error {
-		if err := claimReason(extensionsv1beta1.ClaimReasonWarmPoolNotFound)(claim); err != nil {
-			return err
-		}
-		return observed(claim)
-	})
 }
 
 // deleteClaim deletes a claim.

@@ -125,7 +125,8 @@ func TestBindSubresource(t *testing.T) {
 	_, err := binder.Bind(t.Context(), "nope", &extensionsv1beta1.SandboxClaimBind{}, metav1.CreateOptions{})
 	checkStatusError(t, err, 404, `"nope" not found`)
 
-	waiting := createObserved(t, namespace, "c1")
+	createClaim(t, namespace, "c1")
+	waiting := awaitClaim(t, namespace, "c1", claimReason(extensionsv1beta1.ClaimReasonWarmPoolNotFound))
 	got, err := binder.Bind(t.Context(), "c1", &extensionsv1beta1.SandboxClaimBind{}, metav1.CreateOptions{})
 	if err != nil || got.ResourceVersion != waiting.ResourceVersion || got.Status.Sandbox.Name != "" {
 		t.Errorf("nothing to give: %v, got %+v", err, got)
