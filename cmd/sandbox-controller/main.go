@@ -1,7 +1,7 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sandbox-controller runs the controller of Sandboxes.
+// Command sandbox-controller runs the controllers of Sandboxes, templates, warm pools and claims.
 package main
 
 import (

@@ -14,11 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
-	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -28,10 +25,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/cmd/sandbox-controller/app/options"
-	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
-	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/sandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -39,9 +32,10 @@ import (
 func NewCommand() *cobra.Command {
 	o := options.New()
 	cmd := &cobra.Command{
-		Use:     "sandbox-controller",
-		Short:   "Runs Sandboxes",
-		Long:    "sandbox-controller gives each Sandbox its Pod, volumes and Service, and reports in its status what becomes of them.",
+		Use:   "sandbox-controller",
+		Short: "Runs Sandboxes",
+		Long: "sandbox-controller gives each Sandbox its Pod, volumes and Service, and reports in its status what becomes of them. " +
+			"It keeps warm pools at their size, and makes Sandboxes for claims that find none there.",
 		Version: version.Get().String(),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,26 +68,29 @@ func run(ctx context.Context, o *options.Options) error {
 	if err != nil {
 		return err
 	}
-	config, broadcaster, err := controllerConfig(kubeConfig, sandboxConfig, o)
+	kubeClient, err := kubernetes.NewForConfig(kubeConfig)
+	if err != nil {
+		return fmt.Errorf("making the client for the cluster: %w", err)
+	}
+	sandboxClient, err := versioned.NewForConfig(sandboxConfig)
+	if err != nil {
+		return fmt.Errorf("making the client for Sandboxes: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kubeClient.EventsV1()})
+	controllers, err := newControllers(kubeClient, sandboxClient, broadcaster, o)
 	if err != nil {
 		return err
 	}
-	controller, err := sandbox.New(config)
-	if err != nil {
-		return fmt.Errorf("setting up the Sandbox controller: %w", err)
-	}
-
 	buildInfo := newBuildInfo()
-	legacyregistry.MustRegister(buildInfo, config.CreationLatency)
-	config.Passes.Register(legacyregistry.MustRegister)
-	legacyregistry.CustomMustRegister(sandbox.NewCollector(config.SandboxInformers.Agents().V1beta1().Sandboxes().Lister()))
+	legacyregistry.MustRegister(buildInfo)
 	setBuildInfo(buildInfo)
+	controllers.register(legacyregistry.MustRegister, legacyregistry.CustomMustRegister)
 
 	var leading atomic.Bool
 	leaseHealth := leaderelection.NewLeaderHealthzAdaptor(healthGrace)
 	if err := errors.Join(
 		serve(ctx, o.MetricsBindAddress, metricsHandler()),
-		serve(ctx, o.HealthProbeBindAddress, healthHandler(leaseHealth, &leading, controller.HasSynced)),
+		serve(ctx, o.HealthProbeBindAddress, healthHandler(leaseHealth, &leading, controllers.hasSynced)),
 	); err != nil {
 		return err
 	}
@@ -103,12 +100,11 @@ func run(ctx context.Context, o *options.Options) error {
 		return fmt.Errorf("starting the event recorder: %w", err)
 	}
 	defer broadcaster.Shutdown()
-	config.ChildInformers.StartWithContext(ctx)
-	config.SandboxInformers.StartWithContext(ctx)
+	controllers.start(ctx)
 
 	lead := func(ctx context.Context) {
 		leading.Store(true)
-		controller.Run(ctx, o.SandboxConcurrentWorkers)
+		controllers.run(ctx)
 	}
 	if !o.LeaderElect {
 		lead(ctx)
@@ -119,36 +115,6 @@ func run(ctx context.Context, o *options.Options) error {
 		return err
 	}
 	return runAsLeader(ctx, lock, leaseHealth, lead)
-}
-
-func controllerConfig(kubeConfig, sandboxConfig *rest.Config, o *options.Options) (sandbox.Config, events.EventBroadcaster, error) {
-	kubeClient, err := kubernetes.NewForConfig(kubeConfig)
-	if err != nil {
-		return sandbox.Config{}, nil, fmt.Errorf("making the client for the cluster: %w", err)
-	}
-	sandboxClient, err := versioned.NewForConfig(sandboxConfig)
-	if err != nil {
-		return sandbox.Config{}, nil, fmt.Errorf("making the client for Sandboxes: %w", err)
-	}
-	scheme := runtime.NewScheme()
-	if err := agentsv1beta1.AddToScheme(scheme); err != nil {
-		return sandbox.Config{}, nil, fmt.Errorf("registering the Sandbox types: %w", err)
-	}
-	if err := kubernetesscheme.AddToScheme(scheme); err != nil {
-		return sandbox.Config{}, nil, fmt.Errorf("registering the Kubernetes types: %w", err)
-	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kubeClient.EventsV1()})
-	return sandbox.Config{
-		KubeClient:       kubeClient,
-		SandboxClient:    sandboxClient,
-		ChildInformers:   sandbox.NewChildInformerFactory(kubeClient),
-		SandboxInformers: informer.NewSandboxFactory(sandboxClient),
-		Recorder:         broadcaster.NewRecorder(scheme, sandbox.Name),
-		DisableEvents:    o.DisableSandboxEvents,
-		ClusterDomain:    o.ClusterDomain,
-		CreationLatency:  sandbox.NewCreationLatency(),
-		Passes:           controllermetrics.NewPasses(),
-	}, broadcaster, nil
 }
 
 func metricsHandler() http.Handler {

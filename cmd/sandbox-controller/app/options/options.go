@@ -42,6 +42,9 @@ type Options struct {
 	SandboxConcurrentWorkers int
 	DisableSandboxEvents     bool
 
+	// Extensions are the options about templates, warm pools and claims.
+	Extensions *ExtensionsOptions
+
 	MetricsBindAddress     string
 	HealthProbeBindAddress string
 
@@ -58,6 +61,7 @@ func New() *Options {
 		LeaderElect:              true,
 		ClusterDomain:            "cluster.local",
 		SandboxConcurrentWorkers: 100,
+		Extensions:               newExtensionsOptions(),
 		MetricsBindAddress:       ":8080",
 		HealthProbeBindAddress:   ":8081",
 		Logging:                  logsapi.NewLoggingConfiguration(),
@@ -76,6 +80,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster, the end of the names in status.serviceFQDN.")
 	fs.IntVar(&o.SandboxConcurrentWorkers, "sandbox-concurrent-workers", o.SandboxConcurrentWorkers, "Number of Sandboxes that are reconciled at the same time.")
 	fs.BoolVar(&o.DisableSandboxEvents, "disable-sandbox-events", o.DisableSandboxEvents, "Record no events about the life of Sandboxes.")
+	o.Extensions.addFlags(fs)
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress, `Address that serves /metrics, without encryption or authentication. "0" turns it off.`)
 	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress, `Address that serves /healthz and /readyz. "0" turns it off.`)
 	logsapi.AddFlags(o.Logging, fs)
@@ -111,7 +116,7 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--leader-election-namespace %q: %s", o.LeaderElectionNamespace, problem))
 		}
 	}
-	errs = append(errs, validateAddress("--metrics-bind-address", o.MetricsBindAddress), validateAddress("--health-probe-bind-address", o.HealthProbeBindAddress))
+	errs = append(errs, o.Extensions.validate(), validateAddress("--metrics-bind-address", o.MetricsBindAddress), validateAddress("--health-probe-bind-address", o.HealthProbeBindAddress))
 	return errors.Join(errs...)
 }
 

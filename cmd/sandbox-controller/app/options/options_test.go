@@ -4,6 +4,7 @@
 package options
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,11 @@ func TestFlagsHaveTheNamesAndDefaultsThatManifestsRelyOn(t *testing.T) {
 		"kube-api-qps": "-1", "kube-api-burst": "10",
 		"leader-elect": "true", "leader-election-namespace": "",
 		"cluster-domain": "cluster.local", "sandbox-concurrent-workers": "100", "disable-sandbox-events": "false",
+		"extensions": "true", "sandbox-claim-concurrent-workers": "50", "sandbox-warm-pool-concurrent-workers": "1",
+		"sandbox-template-concurrent-workers": "1", "sandbox-claim-warm-candidate-grace-period": "2s", "disable-claim-events": "false",
+		"allowed-label-domains-file": "", "sandbox-warm-pool-max-batch-size": "300", "sandbox-warm-pool-replenish-delay": "0s",
+		"sandbox-warm-pool-max-refill-rate": "0", "sandbox-warm-pool-readiness-grace-period": "5m0s",
+		"sandbox-warm-pool-unschedulable-recheck-interval": "1m0s", "enable-warm-pool-eviction": "true",
 		"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
 	}
 	got := map[string]string{}
@@ -54,6 +60,17 @@ func TestValidateNamesTheFlagThatIsWrong(t *testing.T) {
 		"no burst":               {change: func(o *Options) { o.KubeAPIBurst = 0 }, want: "--kube-api-burst"},
 		"domain with a dot":      {change: func(o *Options) { o.ClusterDomain = ".local" }, want: "--cluster-domain"},
 		"election, no namespace": {change: func(o *Options) { o.LeaderElectionNamespace = "" }, want: "--leader-election-namespace"},
+		"no claim workers":       {change: func(o *Options) { o.Extensions.ClaimConcurrentWorkers = 0 }, want: "--sandbox-claim-concurrent-workers"},
+		"no pool workers":        {change: func(o *Options) { o.Extensions.WarmPoolConcurrentWorkers = 0 }, want: "--sandbox-warm-pool-concurrent-workers"},
+		"no template workers":    {change: func(o *Options) { o.Extensions.TemplateConcurrentWorkers = -1 }, want: "--sandbox-template-concurrent-workers"},
+		"empty batches":          {change: func(o *Options) { o.Extensions.WarmPoolMaxBatchSize = 0 }, want: "--sandbox-warm-pool-max-batch-size"},
+		"no grace":               {change: func(o *Options) { o.Extensions.WarmPoolReadinessGracePeriod = 0 }, want: "--sandbox-warm-pool-readiness-grace-period"},
+		"no recheck":             {change: func(o *Options) { o.Extensions.WarmPoolUnschedulableRecheckInterval = 0 }, want: "--sandbox-warm-pool-unschedulable-recheck-interval"},
+		"delay in the past":      {change: func(o *Options) { o.Extensions.WarmPoolReplenishDelay = -1 }, want: "--sandbox-warm-pool-replenish-delay"},
+		"claims do not wait":     {change: func(o *Options) { o.Extensions.ClaimWarmCandidateGracePeriod = 0 }},
+		"wait in the past":       {change: func(o *Options) { o.Extensions.ClaimWarmCandidateGracePeriod = -1 }, want: "--sandbox-claim-warm-candidate-grace-period"},
+		"endless rate":           {change: func(o *Options) { o.Extensions.WarmPoolMaxRefillRate = math.Inf(1) }, want: "--sandbox-warm-pool-max-refill-rate"},
+		"no rate":                {change: func(o *Options) { o.Extensions.WarmPoolMaxRefillRate = math.NaN() }, want: "--sandbox-warm-pool-max-refill-rate"},
 		"metrics without port":   {change: func(o *Options) { o.MetricsBindAddress = "localhost" }, want: "--metrics-bind-address"},
 		"health without port":    {change: func(o *Options) { o.HealthProbeBindAddress = "" }, want: "--health-probe-bind-address"},
 	} {
