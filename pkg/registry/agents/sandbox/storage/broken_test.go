@@ -15,12 +15,9 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/features"
-	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/utils/ptr"
@@ -30,6 +27,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/status"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/registrytest"
 )
 
 // brokenName is the name of the object that is put past the API.
@@ -47,25 +45,13 @@ func newTamperedStore(t *testing.T) tamperedStore {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	codecs := serializer.NewCodecFactory(scheme)
-	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	if !ok {
-		t.Fatal("no serializer for protobuf")
-	}
-	codec := codecs.CodecForVersions(info.Serializer, codecs.UniversalDeserializer(), v1beta1.SchemeGroupVersion, agents.SchemeGroupVersion)
-	config := storagebackend.NewDefaultConfig("/test", codec)
-	config.Transport.ServerList = []string{startEtcd(t)}
-	resource := agents.Resource("sandboxes")
-	endpoint, status, err := storage.NewREST(scheme, generic.RESTOptions{
-		StorageConfig:  config.ForResource(resource),
-		Decorator:      generic.UndecoratedStorage,
-		ResourcePrefix: resource.Group + "/" + resource.Resource,
-	})
+	codec, etcd := registrytest.Codec(t, scheme, agents.SchemeGroupVersion, v1beta1.SchemeGroupVersion), registrytest.StartEtcd(t)
+	endpoint, status, err := storage.NewREST(scheme, registrytest.RESTOptions(codec, agents.Resource("sandboxes"), etcd))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(endpoint.Destroy)
-	client, err := clientv3.New(clientv3.Config{Endpoints: config.Transport.ServerList})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +69,7 @@ func newTamperedStore(t *testing.T) tamperedStore {
 // put writes the value of the object with the name brokenName.
 func (s tamperedStore) put(t *testing.T, value string) {
 	t.Helper()
-	if _, err := s.etcd.Put(t.Context(), "/test/agents.x-k8s.io/sandboxes/"+namespace+"/"+brokenName, value); err != nil {
+	if _, err := s.etcd.Put(t.Context(), registrytest.EtcdPrefix+"/agents.x-k8s.io/sandboxes/"+namespace+"/"+brokenName, value); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,6 @@ package storage_test
 import (
 	"context"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,30 +15,21 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
 	"k8s.io/apiserver/pkg/registry/rest"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/utils/ptr"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/install"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
-	generatedopenapi "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/openapi"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/status"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/embedded"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/registrytest"
 )
 
-// namespace is the one that the library's own suite works in.
-const namespace = "test"
+const namespace = registrytest.Namespace
 
 // endpoints are the endpoints of sandboxes over a real etcd.
 type endpoints struct {
@@ -53,66 +43,17 @@ func newEndpoints(t *testing.T) endpoints {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	codecs := serializer.NewCodecFactory(scheme)
-	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	if !ok {
-		t.Fatal("no serializer for protobuf")
-	}
-	codec := codecs.CodecForVersions(info.Serializer, codecs.UniversalDeserializer(), v1beta1.SchemeGroupVersion, agents.SchemeGroupVersion)
-	config := storagebackend.NewDefaultConfig("/test", codec)
-	config.Transport.ServerList = []string{startEtcd(t)}
-	resource := agents.Resource("sandboxes")
-	rest, status, err := storage.NewREST(scheme, generic.RESTOptions{
-		StorageConfig:           config.ForResource(resource),
-		Decorator:               generic.UndecoratedStorage,
-		DeleteCollectionWorkers: 1,
-		EnableGarbageCollection: true,
-		ResourcePrefix:          resource.Group + "/" + resource.Resource,
-	})
+	codec := registrytest.Codec(t, scheme, agents.SchemeGroupVersion, v1beta1.SchemeGroupVersion)
+	rest, status, err := storage.NewREST(scheme, registrytest.RESTOptions(codec, agents.Resource("sandboxes"), registrytest.StartEtcd(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(rest.Destroy)
-	suspend, resume, err := storage.NewOperatingModeREST(scheme, newTypeConverter(t, scheme), rest)
+	suspend, resume, err := storage.NewOperatingModeREST(scheme, registrytest.TypeConverter(t, scheme, v1beta1.Sandbox{}.OpenAPIModelName()), rest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return endpoints{rest, status, suspend, resume}
-}
-
-// startEtcd returns the endpoint of an etcd that lives as long as the test.
-func startEtcd(t *testing.T) string {
-	t.Helper()
-	// The path of a unix socket has room for 108 bytes, which t.TempDir would use up with the name of the test.
-	dir, err := os.MkdirTemp("", "etcd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	server, err := embedded.Start(t.Context(), embedded.Config{DataDir: dir, UnsafeNoFsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	return server.Endpoint()
-}
-
-func newTypeConverter(t *testing.T, scheme *runtime.Scheme) managedfields.TypeConverter {
-	t.Helper()
-	config := genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, openapi.NewDefinitionNamer(scheme))
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(config, v1beta1.Sandbox{}.OpenAPIModelName())
-	if err != nil {
-		t.Fatal(err)
-	}
-	types, err := managedfields.NewTypeConverter(schemas, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return types
 }
 
 func validSandbox() *agents.Sandbox {
