@@ -214,7 +214,7 @@ spec:
 			namespace := newNamespace(t)
 			idlePool(t, namespace)
 			got := kubectl(t, namespace, manifest, "apply", "-f", "-")
-			for _, want := range []string{`SandboxClaim "c1" is invalid`, "spec.env", "t1"} {
+			for _, want := range []string{`SandboxClaim "c1" is invalid`, "spec.env", "the template does not allow it"} {
 				if !strings.Contains(got.stderr, want) {
 					t.Errorf("%q is not in %+v", want, got)
 				}
