@@ -121,14 +121,15 @@ func (p *Plugin) dryRun(ctx context.Context, sandbox *v1beta1.Sandbox) error {
 	return err
 }
 
-// cacheKey identifies all that kube-apiserver judges the Pod by, except for its name: Sandboxes of one template share an answer.
+// cacheKey identifies all that kube-apiserver judges the Pod by, except for its name and the labels that say whose it is: Sandboxes of one
+// template share an answer, whichever claims they are for.
 func cacheKey(sandbox *v1beta1.Sandbox) (any, error) {
-	nameless := &v1beta1.Sandbox{Spec: v1beta1.SandboxSpec{SandboxBlueprint: v1beta1.SandboxBlueprint{
+	pod := sandboxpod.New(&v1beta1.Sandbox{Spec: v1beta1.SandboxSpec{SandboxBlueprint: v1beta1.SandboxBlueprint{
 		PodTemplate: sandbox.Spec.PodTemplate, VolumeClaimTemplates: sandbox.Spec.VolumeClaimTemplates,
-	}}}
-	encoded, err := nameless.Marshal()
+	}}})
+	encoded, err := pod.Marshal()
 	if err != nil {
-		return nil, fmt.Errorf("encoding the template of sandbox %s/%s: %w", sandbox.Namespace, sandbox.Name, err)
+		return nil, fmt.Errorf("encoding the Pod of sandbox %s/%s: %w", sandbox.Namespace, sandbox.Name, err)
 	}
 	return [2]any{sandbox.Namespace, sha256.Sum256(encoded)}, nil
 }

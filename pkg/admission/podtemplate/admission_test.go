@@ -23,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
 )
 
@@ -36,6 +37,15 @@ func newSandbox(tweaks ...func(*agents.Sandbox)) *agents.Sandbox {
 }
 
 func named(name string) func(*agents.Sandbox) { return func(s *agents.Sandbox) { s.Name = name } }
+func claimedBy(uid string) func(*agents.Sandbox) {
+	return func(s *agents.Sandbox) {
+		s.Labels = map[string]string{agentsv1beta1.ClaimUIDLabel: uid}
+		s.Spec.PodTemplate.Metadata.Labels = map[string]string{agentsv1beta1.ClaimUIDLabel: uid}
+	}
+}
+func labelled(s *agents.Sandbox) {
+	s.Spec.PodTemplate.Metadata.Labels = map[string]string{"example.com/a": "b"}
+}
 func in(namespace string) func(*agents.Sandbox) {
 	return func(s *agents.Sandbox) { s.Namespace = namespace }
 }
@@ -197,6 +207,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{"create", []admission.Attributes{request(newSandbox(), nil, "")}, 1},
 		{"two of one template", []admission.Attributes{request(newSandbox(), nil, ""), request(newSandbox(named("s2")), nil, "")}, 1},
+		{"two of one template for two claims", []admission.Attributes{request(newSandbox(claimedBy("c1")), nil, ""), request(newSandbox(claimedBy("c2")), nil, "")}, 1},
+		{"two of one template with other labels", []admission.Attributes{request(newSandbox(), nil, ""), request(newSandbox(labelled), nil, "")}, 2},
 		{"two templates", []admission.Attributes{request(newSandbox(), nil, ""), request(newSandbox(image("other")), nil, "")}, 2},
 		{"two namespaces", []admission.Attributes{request(newSandbox(), nil, ""), request(newSandbox(in("other")), nil, "")}, 2},
 		{"change of the template", []admission.Attributes{request(newSandbox(image("other")), newSandbox(), "")}, 1},
