@@ -359,6 +359,17 @@ func TestPoolGracePeriod(t *testing.T) {
 		}
 		return fmt.Errorf("there are %d others", len(events.Items))
 	})
+	eventually(t, "the condition", func(ctx context.Context) error {
+		pool, err := pools(unschedulable).Get(ctx, poolName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		got := meta.FindStatusCondition(pool.Status.Conditions, extensionsv1beta1.WarmPoolConditionProgressing)
+		if got == nil || got.Status != metav1.ConditionFalse || got.Reason != extensionsv1beta1.WarmPoolReasonUnschedulable {
+			return fmt.Errorf("it is %+v", got)
+		}
+		return nil
+	})
 	members, err := ownedBy(t.Context(), unschedulable, held.UID)
 	if err != nil || len(members) != 1 || time.Since(members[0].CreationTimestamp.Time) < 3*time.Second {
 		t.Errorf("%v, the members that find no node are %+v", err, members)
