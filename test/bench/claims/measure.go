@@ -144,7 +144,7 @@ func (m *measurement) createPods(ctx context.Context, s scenario) ([]time.Durati
 type attempt struct {
 	name            string
 	begin, answered time.Time
-	// ready is when the claim was first seen to be.
+	// ready is when the client could first know that the claim is.
 	ready time.Time
 	// inResponse says that the answer to the creation had all that is needed to use the Sandbox. sandbox is the name in that answer.
 	inResponse bool
@@ -159,7 +159,7 @@ func (m *measurement) claimAll(ctx context.Context, s scenario, round int) []att
 		a := &attempts[i]
 		a.name, a.begin = fmt.Sprintf("%s-%d-%d", s.name, round, i), begin
 		m.claim(ctx, a)
-		if s.untilReady && a.err == nil {
+		if s.untilReady && a.err == nil && a.ready.IsZero() {
 			m.await(ctx, m.settings.readyTimeout, a)
 		}
 	})
@@ -183,9 +183,12 @@ func (m *measurement) claim(ctx context.Context, a *attempt) {
 	if a.err != nil {
 		return
 	}
-	m.observer.see(claim, a.answered)
 	a.sandbox = claim.Status.Sandbox.Name
-	a.inResponse = ready(claim) && len(claim.Status.Sandbox.PodIPs) > 0
+	if ready(claim) {
+		// The watch may tell before the answer is there. The client does not wait for the watch, though.
+		a.ready = a.answered
+		a.inResponse = len(claim.Status.Sandbox.PodIPs) > 0
+	}
 }
 
 // await waits until the claim of an attempt is ready.

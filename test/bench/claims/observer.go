@@ -21,7 +21,7 @@ import (
 	clients "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/typed/extensions/v1beta1"
 )
 
-// observer remembers when each claim was first seen ready, in the answer to its creation or by the one watch of all claims.
+// observer remembers when each claim was first seen ready by the one watch of all claims.
 type observer struct {
 	mutex  sync.Mutex
 	claims map[string]*sighting
