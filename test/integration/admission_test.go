@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
@@ -213,19 +214,68 @@ func TestNamespaceLifecycle(t *testing.T) {
 	}
 }
 
-// TestResourceQuota does not rely on kube-controller-manager to notice sandboxes come and go: for half a minute after it lost or has
+// TestResourceQuota does not rely on kube-controller-manager to notice objects come and go: for half a minute after it lost or has
 // not yet found our API it does not, and would count again within five minutes only.
 func TestResourceQuota(t *testing.T) {
 	t.Parallel()
+	for resource, operations := range map[corev1.ResourceName]countedKind{
+		"count/sandboxes.agents.x-k8s.io": countedAs(sandboxes, func(name string) *v1beta1.Sandbox {
+			return framework.NewSandbox(name, framework.Suspended)
+		}),
+		"count/sandboxclaims.extensions.agents.x-k8s.io": countedAs(claims, func(name string) *extensionsv1beta1.SandboxClaim {
+			return framework.NewClaim(name, "no-such-pool")
+		}),
+		"count/sandboxtemplates.extensions.agents.x-k8s.io": countedAs(templates, func(name string) *extensionsv1beta1.SandboxTemplate {
+			return framework.NewTemplate(name)
+		}),
+		"count/sandboxwarmpools.extensions.agents.x-k8s.io": countedAs(pools, func(name string) *extensionsv1beta1.SandboxWarmPool {
+			return framework.NewPool(name, "no-such-template", 0)
+		}),
+	} {
+		t.Run(string(resource), func(t *testing.T) {
+			t.Parallel()
+			testResourceQuota(t, resource, operations)
+		})
+	}
+}
+
+// countedKind is what a test of quotas does with objects of a kind.
+type countedKind struct {
+	create, delete func(ctx context.Context, namespace, name string) error
+	// gone waits until there is no object of the name.
+	gone func(t *testing.T, namespace, name string)
+}
+
+// countedAs returns what is done through a client with objects that make makes.
+func countedAs[T any, C interface {
+	Create(context.Context, T, metav1.CreateOptions) (T, error)
+	Delete(context.Context, string, metav1.DeleteOptions) error
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+}](client func(namespace string) C, make func(name string) T) countedKind {
+	return countedKind{
+		create: func(ctx context.Context, namespace, name string) error {
+			_, err := client(namespace).Create(ctx, make(name), metav1.CreateOptions{})
+			return err
+		},
+		delete: func(ctx context.Context, namespace, name string) error {
+			return client(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		},
+		gone: func(t *testing.T, namespace, name string) {
+			t.Helper()
+			awaitGone(t, "the object", client(namespace).Get, name)
+		},
+	}
+}
+
+func testResourceQuota(t *testing.T, counted corev1.ResourceName, kind countedKind) {
 	const countPatience = 3 * time.Minute
-	namespace := newNamespace(t)
-	const counted = corev1.ResourceName("count/sandboxes.agents.x-k8s.io")
+	ctx, namespace := t.Context(), newNamespace(t)
 	quotas := env.kube.CoreV1().ResourceQuotas(namespace)
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "quota"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: resource.MustParse("1")}},
 	}
-	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+	if _, err := quotas.Create(ctx, quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	otherLimit := 1000
@@ -245,14 +295,55 @@ func TestResourceQuota(t *testing.T) {
 		})
 	}
 	awaitUsed("0")
-	create(t, namespace, framework.NewSandbox("first", framework.Suspended))
-	// The server itself counts what it admits.
-	_, err := sandboxes(namespace).Create(t.Context(), framework.NewSandbox("second", framework.Suspended), metav1.CreateOptions{})
-	checkStatusError(t, err, 403, "exceeded quota: quota")
-	if err := sandboxes(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+	if err := kind.create(ctx, namespace, "first"); err != nil {
 		t.Fatal(err)
 	}
-	awaitGone(t, "Sandbox", sandboxes(namespace).Get, "first")
+	// The server itself counts what it admits.
+	checkStatusError(t, kind.create(ctx, namespace, "second"), 403, "exceeded quota: quota")
+	if err := kind.delete(ctx, namespace, "first"); err != nil {
+		t.Fatal(err)
+	}
+	kind.gone(t, namespace, "first")
 	awaitUsed("0")
-	create(t, namespace, framework.NewSandbox("second", framework.Suspended))
+	if err := kind.create(ctx, namespace, "second"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTemplateThatIsNoPod is about templates of which no Sandbox could have a Pod.
+func TestTemplateThatIsNoPod(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	container := func(change func(*corev1.Container)) *extensionsv1beta1.SandboxTemplate {
+		return framework.NewTemplate("t1", func(t *extensionsv1beta1.SandboxTemplate) { change(&t.Spec.PodTemplate.Spec.Containers[0]) })
+	}
+	invalid := container(func(c *corev1.Container) { c.ImagePullPolicy = "Sometimes" })
+	privileged := container(func(c *corev1.Container) { c.SecurityContext = &corev1.SecurityContext{Privileged: new(true)} })
+
+	_, err := templates(namespace).Create(t.Context(), invalid, metav1.CreateOptions{})
+	checkStatusError(t, err, 422, `SandboxTemplate.extensions.agents.x-k8s.io "t1" is invalid: spec.podTemplate.spec.containers[0].imagePullPolicy: `)
+	if _, err := templates(namespace).Create(t.Context(), privileged, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Errorf("a privileged template where nothing forbids it: %v", err)
+	}
+	if _, err := env.kube.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"baseline"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// What was accepted a moment ago is not asked about again.
+	privileged.Spec.PodTemplate.Spec.Containers[0].Name = "other"
+	eventually(t, "a privileged template to be refused", func(ctx context.Context) error {
+		_, err := templates(namespace).Create(ctx, privileged, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			checkStatusError(t, err, 403, `"t1" is forbidden: spec.podTemplate: violates PodSecurity "baseline:latest"`)
+			return nil
+		}
+		return errors.Join(errors.New("it is not"), err)
+	})
+	template, err := templates(namespace).Create(t.Context(), framework.NewTemplate("t1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.Spec.PodTemplate.Spec.Containers[0].ImagePullPolicy = "Sometimes"
+	_, err = templates(namespace).Update(t.Context(), template, metav1.UpdateOptions{})
+	checkStatusError(t, err, 422, "spec.podTemplate.spec.containers[0].imagePullPolicy: ")
 }
