@@ -123,21 +123,28 @@ func (p *pass) adoptOrphans(ctx context.Context) error {
 	return nil
 }
 
-// create makes so many members, and returns how many it has asked for and got. Names that were asked for without an answer come first.
+// create makes so many members, and returns how many it has asked for and got. Names that were asked for without an answer come first,
+// then those that were refused: a refusal tells of the name, and would otherwise be a new one each time.
 func (p *pass) create(ctx context.Context, count int) (asked, made int, err error) {
 	_, objectNames, _ := p.ledger.onTheWay(p.pool.UID)
+	unanswered := len(objectNames)
+	objectNames = append(objectNames, p.spare...)
 	for len(objectNames) < count {
 		objectNames = append(objectNames, newName(p.pool))
 	}
-	members := make([]*agentsv1beta1.Sandbox, count)
-	asked, err = slowly(ctx, count, func(i int) (err error) {
-		members[i], err = p.createMember(ctx, objectNames[i])
-		return err
+	members, errs := make([]*agentsv1beta1.Sandbox, count), make([]error, count)
+	asked, err = slowly(ctx, count, func(i int) error {
+		members[i], errs[i] = p.createMember(ctx, objectNames[i])
+		return errs[i]
 	})
-	for _, member := range members {
-		if member != nil {
-			p.census.add(member)
+	p.spare = objectNames[max(unanswered, count):]
+	for i := range count {
+		switch {
+		case members[i] != nil:
+			p.census.add(members[i])
 			made++
+		case i >= unanswered && i >= asked, refused(errs[i]) && !failure.Outdated(errs[i]):
+			p.spare = append(p.spare, objectNames[i])
 		}
 	}
 	return asked, made, err

@@ -96,6 +96,8 @@ type memory struct {
 	members map[string]bool
 	// notes are what is remembered of single members.
 	notes map[types.UID]note
+	// spare are names that were thought of for members and are not in use.
+	spare []cache.ObjectName
 	// inputs identifies the pool and the template that the last pass went by.
 	inputs string
 	// confirmed says that the members in the cache have been compared with those on the server since this process started.

@@ -262,8 +262,8 @@ func (f *fixture) sync() {
 	}
 }
 
-// change changes a Sandbox on the server.
-func (f *fixture) change(name string, change memberChange) {
+// change changes a Sandbox on the server, and returns it.
+func (f *fixture) change(name string, change memberChange) *agentsv1beta1.Sandbox {
 	f.t.Helper()
 	object, err := f.server.Tracker().Get(sandboxResource(), testNamespace, name)
 	if err != nil {
@@ -274,6 +274,7 @@ func (f *fixture) change(name string, change memberChange) {
 	if err := f.server.Tracker().Update(sandboxResource(), sandbox, testNamespace); err != nil {
 		f.t.Fatal(err)
 	}
+	return sandbox
 }
 
 func (f *fixture) pool() *extensionsv1beta1.SandboxWarmPool {

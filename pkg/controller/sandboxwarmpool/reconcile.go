@@ -70,6 +70,10 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 }
 
 func (p *pass) run(ctx context.Context) (time.Duration, error) {
+	arrival, err := p.findLost(ctx)
+	if err != nil {
+		return 0, err
+	}
 	if err := p.takeCensus(); err != nil {
 		return 0, err
 	}
@@ -77,7 +81,7 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 	defer p.remember()
 
 	more, err := p.removeMembers(ctx)
-	after := loop.Soonest(p.census.recheck, more)
+	after := loop.Soonest(arrival, p.census.recheck, more)
 	if err == nil {
 		err = p.markMembers(ctx)
 	}

@@ -12,14 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/klog/v2"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
 )
 
 // removeMembers deletes the members that must go and those that are too many, and returns after which time to go on, or 0.
@@ -70,77 +68,6 @@ func (p *pass) delete(ctx context.Context, member *agentsv1beta1.Sandbox) error 
 		return nil
 	}
 	return fmt.Errorf("deleting Sandbox %q: %w", member.Name, err)
-}
-
-// confirmInputs returns ErrStale unless pool and template are on the server what they are in the cache.
-func (p *pass) confirmInputs(ctx context.Context) error {
-	pool, err := p.livePool(ctx)
-	if err != nil {
-		return err
-	}
-	if pool.Generation != p.pool.Generation {
-		return failure.ErrStale
-	}
-	template, err := p.config.SandboxClient.ExtensionsV1beta1().SandboxTemplates(p.pool.Namespace).
-		Get(ctx, p.pool.Spec.SandboxTemplateRef.Name, metav1.GetOptions{})
-	switch {
-	case failure.ObjectNotFound(err) && p.template == nil:
-		return nil
-	case failure.ObjectNotFound(err):
-		return failure.ErrStale
-	case err != nil:
-		return fmt.Errorf("getting the SandboxTemplate: %w", err)
-	case p.template == nil || template.UID != p.template.UID || template.Generation != p.template.Generation:
-		return failure.ErrStale
-	}
-	return nil
-}
-
-// livePool reads the pool from its server. It returns ErrStale if that has no such pool, or has it only to delete it.
-func (p *pass) livePool(ctx context.Context) (*extensionsv1beta1.SandboxWarmPool, error) {
-	pool, err := p.config.SandboxClient.ExtensionsV1beta1().SandboxWarmPools(p.pool.Namespace).Get(ctx, p.pool.Name, metav1.GetOptions{})
-	switch {
-	case failure.ObjectNotFound(err):
-		return nil, failure.ErrStale
-	case err != nil:
-		return nil, fmt.Errorf("getting the SandboxWarmPool: %w", err)
-	case pool.UID != p.pool.UID || pool.DeletionTimestamp != nil:
-		return nil, failure.ErrStale
-	}
-	return pool, nil
-}
-
-// confirmMembers makes sure, once in the life of the process and when a member that was made does not arrive, that this pass knows all
-// members that the server has: another process may have made some just before. It returns ErrStale if it does not.
-func (p *pass) confirmMembers(ctx context.Context) error {
-	_, _, oldest := p.ledger.onTheWay(p.pool.UID)
-	overdue := !oldest.IsZero() && p.config.Clock.Since(oldest) >= recent.CreationTimeout
-	if p.confirmed && !overdue {
-		return nil
-	}
-	live := map[cache.ObjectName]*agentsv1beta1.Sandbox{}
-	client := p.config.SandboxClient.AgentsV1beta1().Sandboxes(p.pool.Namespace)
-	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, options)
-	})
-	err := list.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector(p.pool)}, func(object runtime.Object) error {
-		if sandbox, ok := object.(*agentsv1beta1.Sandbox); ok && owns(p.pool, sandbox) && sandbox.DeletionTimestamp == nil {
-			sandbox.ManagedFields = nil
-			live[cache.MetaObjectToName(sandbox)] = sandbox
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("listing the members: %w", err)
-	}
-	p.ledger.confirmed(p.pool.UID, live)
-	for name := range live {
-		if _, seen := p.seen[name.Name]; !seen {
-			return failure.ErrStale
-		}
-	}
-	p.confirmed = true
-	return nil
 }
 
 // withoutClaim returns those of the members that are reserved for a claim which does not exist.

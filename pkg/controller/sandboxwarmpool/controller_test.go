@@ -1,0 +1,146 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandboxwarmpool
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	ktesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
+)
+
+// run starts informers and workers, and returns what stops them.
+func (f *fixture) run() (stop func()) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.config.SandboxInformers.StartWithContext(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		f.Controller.Run(ctx, 1)
+	}()
+	return func() {
+		cancel()
+		<-stopped
+		f.config.SandboxInformers.Shutdown()
+	}
+}
+
+func (f *fixture) eventually(what string, condition func() bool) {
+	f.t.Helper()
+	err := wait.PollUntilContextTimeout(f.t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		f.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// late is a watch whose events come later than they happened.
+type late struct {
+	watch.Interface
+	events chan watch.Event
+}
+
+func newLate(source watch.Interface, delay time.Duration) *late {
+	l := &late{Interface: source, events: make(chan watch.Event, 10000)}
+	go func() {
+		defer close(l.events)
+		for event := range source.ResultChan() {
+			<-time.After(delay)
+			l.events <- event
+		}
+	}()
+	return l
+}
+
+func (l *late) ResultChan() <-chan watch.Event { return l.events }
+
+// TestW1SizeIsExactThoughTheWatchIsLateAndTheControllerIsReplaced fills a pool through a watch that is late, by one controller after the
+// other.
+func TestW1SizeIsExactThoughTheWatchIsLateAndTheControllerIsReplaced(t *testing.T) {
+	const size, generations = 60, 3
+	server := newFixture(t).server
+	var live, most atomic.Int64
+	server.PrependReactor("create", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+		most.Store(max(most.Load(), live.Add(1)))
+		return false, nil, nil
+	})
+	server.PrependWatchReactor("sandboxes", func(action ktesting.Action) (bool, watch.Interface, error) {
+		source, err := server.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		return true, newLate(source, 20*time.Millisecond), err
+	})
+	for generation := range generations {
+		f := newFixture(t, func(config *Config) {
+			config.SandboxClient, config.SandboxInformers, config.Clock = server, informer.NewFactory(server), clock.RealClock{}
+		})
+		f.server = server
+		if generation == 0 {
+			f.onServer(newPool(size), newTemplate())
+		}
+		stop := f.run()
+		goal := int64(size * (generation + 1) / generations)
+		f.eventually("members are made", func() bool { return live.Load() >= goal })
+		if generation == generations-1 {
+			f.eventually("the status is true", func() bool { return f.pool().Status.Replicas == size })
+		}
+		stop()
+	}
+	if most.Load() != size {
+		t.Errorf("there were up to %d members", most.Load())
+	}
+}
+
+func TestChangesReachThePoolTheyConcern(t *testing.T) {
+	pool := newPool(1)
+	for name, tell := range map[string]func(*fixture){
+		"a member comes": func(f *fixture) { f.sandboxHandler().OnAdd(testMember("m"), false) },
+		"a member goes":  func(f *fixture) { f.sandboxHandler().OnDelete(cache.DeletedFinalStateUnknown{Obj: testMember("m")}) },
+		"a member is claimed": func(f *fixture) {
+			f.sandboxHandler().OnUpdate(testMember("m"), testMember("m", claimed))
+		},
+		"an orphan comes": func(f *fixture) { f.sandboxHandler().OnAdd(testMember("m", orphaned), false) },
+		"the pool comes":  func(f *fixture) { f.poolHandler().OnAdd(pool, false) },
+		"the pool is edited": func(f *fixture) {
+			f.poolHandler().OnUpdate(pool, newPool(2, func(pool *extensionsv1beta1.SandboxWarmPool) { pool.Generation++ }))
+		},
+		"the template goes": func(f *fixture) { f.templateHandler().OnDelete(newTemplate()) },
+		"the template is edited": func(f *fixture) {
+			f.templateHandler().OnUpdate(newTemplate(), newTemplate(image("other")))
+		},
+	} {
+		f := newFixture(t).inCache(pool)
+		tell(f)
+		f.clock.Step(settling)
+		f.eventually(name, func() bool { return f.loop.Queue.Len() == 1 })
+		if got, _ := f.loop.Queue.Get(); got != cache.MetaObjectToName(pool) {
+			t.Errorf("%s: %v is queued", name, got)
+		}
+	}
+}
+
+func TestChangesThatConcernNoPoolCauseNoPass(t *testing.T) {
+	pool := newPool(1)
+	f := newFixture(t).inCache(pool)
+	f.poolHandler().OnUpdate(pool, newPool(1, func(pool *extensionsv1beta1.SandboxWarmPool) { pool.Status.Replicas = 1 }))
+	f.templateHandler().OnUpdate(newTemplate(), newTemplate(func(template *extensionsv1beta1.SandboxTemplate) { template.Labels = map[string]string{"a": "b"} }))
+	f.sandboxHandler().OnAdd(testMember("m", claimed), false)
+	f.sandboxHandler().OnAdd(testMember("m", orphaned, func(member *agentsv1beta1.Sandbox) { member.Labels = nil }), false)
+	// Had one of them asked for a pass over the pool, that would come before this one over another.
+	f.sandboxHandler().OnAdd(testMember("m", func(member *agentsv1beta1.Sandbox) { member.OwnerReferences[0].Name = "other" }), false)
+	f.clock.Step(settling)
+	f.eventually("the last one", func() bool { return f.loop.Queue.Len() > 0 })
+	if got, _ := f.loop.Queue.Get(); got.Name != "other" {
+		t.Errorf("%v is queued", got)
+	}
+}
