@@ -210,6 +210,17 @@ func TestExtendedClaimGetsAnotherSandbox(t *testing.T) {
 	})
 }
 
+func TestClaimThatGetsNoOtherSandboxYetDoesNotExpireForTheOneBefore(t *testing.T) {
+	c, _ := bind(testClaim(stamped, ttl(60, retainPolicy)), testMember(finished(testTime())))
+	c.Status = *statusNotReady(c, expiry(""), testTime())
+	f := newFixture(t).everywhere(c)
+	f.mustPass()
+	f.wantReady(`False/WarmPoolNotFound: SandboxWarmPool "p1" not found`)
+	if end := deadline(f.live()); !end.IsZero() {
+		t.Errorf("it expires at %v", end)
+	}
+}
+
 // TestC15TTLAfterFinished: the time runs from when the Sandbox finished, whoever hears of that and when.
 func TestC15TTLAfterFinished(t *testing.T) {
 	c, s := boundPair(stamped, ttl(5, deletePolicy))

@@ -4,9 +4,7 @@
 package sandboxclaim
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,7 +44,8 @@ func reconcilerError(err error) *notReady {
 	return &notReady{extensionsv1beta1.ClaimReasonReconcilerError, "Error seen: " + err.Error()}
 }
 
-// statusNotReady returns the status of a claim that is not ready for a reason of its own. What it says of a Sandbox stays.
+// statusNotReady returns the status of a claim that is not ready for a reason of its own. What it says of a Sandbox stays. Conditions are
+// sorted by type, among which Ready is the last.
 func statusNotReady(claim *extensionsv1beta1.SandboxClaim, problem *notReady, now time.Time) *extensionsv1beta1.SandboxClaimStatus {
 	status := claim.Status.DeepCopy()
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
@@ -57,7 +56,6 @@ func statusNotReady(claim *extensionsv1beta1.SandboxClaim, problem *notReady, no
 		ObservedGeneration: claim.Generation,
 		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	})
-	slices.SortFunc(status.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	return status
 }
 
