@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,7 @@ func TestServer(t *testing.T) {
 	t.Run("roles for users", func(t *testing.T) { testUserRoles(t, client) })
 	t.Run("templates have no status", func(t *testing.T) { testNoTemplateStatus(t, client) })
 	t.Run("scale", func(t *testing.T) { testScale(t, client) })
+	t.Run("examples", func(t *testing.T) { testExamples(t, client) })
 }
 
 // served returns what discovery says of a group, without the hashes of storage versions.
@@ -110,15 +112,21 @@ func testResources(t *testing.T, client *versioned.Clientset) {
 	}
 }
 
-// userRoles returns the roles that are shipped for people, by name.
-func userRoles(t *testing.T) map[string]rbacv1.ClusterRole {
+// documents returns the YAML documents of a file.
+func documents(t *testing.T, path string) []string {
 	t.Helper()
-	manifest, err := os.ReadFile("../../artifacts/base/user-roles.yaml")
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return strings.Split(string(content), "\n---\n")
+}
+
+// userRoles returns the roles that are shipped for people, by name.
+func userRoles(t *testing.T) map[string]rbacv1.ClusterRole {
+	t.Helper()
 	roles := map[string]rbacv1.ClusterRole{}
-	for _, document := range strings.Split(string(manifest), "\n---\n") {
+	for _, document := range documents(t, "../../artifacts/base/user-roles.yaml") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
 			t.Fatal(err)
@@ -183,6 +191,30 @@ func testNoTemplateStatus(t *testing.T, client *versioned.Clientset) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code != http.StatusNotFound || strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("error is %v, want that there is no such endpoint", err)
+	}
+}
+
+// testExamples creates what the examples describe. None may have a field that the server does not know.
+func testExamples(t *testing.T, client *versioned.Clientset) {
+	paths, err := filepath.Glob("../../artifacts/examples/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	resources := map[string]string{
+		"Sandbox": "sandboxes", "SandboxTemplate": "sandboxtemplates", "SandboxWarmPool": "sandboxwarmpools", "SandboxClaim": "sandboxclaims",
+	}
+	for _, path := range paths {
+		for _, document := range documents(t, path) {
+			var kind metav1.TypeMeta
+			if err := yaml.Unmarshal([]byte(document), &kind); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.AgentsV1beta1().RESTClient().Post().
+				AbsPath("/apis/"+kind.APIVersion+"/namespaces/examples/"+resources[kind.Kind]).Param("fieldValidation", "Strict").
+				SetHeader("Content-Type", runtime.ContentTypeYAML).Body([]byte(document)).Do(t.Context()).Error(); err != nil {
+				t.Errorf("%s: %v", filepath.Base(path), err)
+			}
+		}
 	}
 }
 
