@@ -69,13 +69,17 @@ func (c Cluster) issueServingCertificate(ctx context.Context) error {
 	return config.IssueServing(sandboxAPIServer, sandboxHost, "localhost")
 }
 
-// apiServerReady asks the server itself.
+// apiServerReady asks the server itself. It is ready a moment before it knows the
+// authority of client certificates; until then it takes us for just anybody.
 func apiServerReady(ctx context.Context, i instance) error {
 	server, err := i.apiServerClient()
 	if err != nil {
 		return err
 	}
-	return server.Ready(ctx)
+	if err := server.Ready(ctx); err != nil {
+		return err
+	}
+	return server.Exists(ctx, "/apis")
 }
 
 func (i instance) apiServerClient() (*kube.Client, error) {
