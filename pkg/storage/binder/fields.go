@@ -46,7 +46,17 @@ func (f *fields) ownClaim(before, claim *extensionsv1beta1.SandboxClaim) {
 	f.claims.UpdateNoErrors(before, claim, fieldManager)
 }
 
-// ownSandbox notes in the Sandbox what was changed in it.
+// ownSandbox notes in the Sandbox what was changed in it. What the Pod runs is left out of the comparison: binding never changes it, and
+// to look through it takes more time than all the rest of binding.
 func (f *fields) ownSandbox(before, sandbox *agentsv1beta1.Sandbox) {
-	f.sandboxes.UpdateNoErrors(before, sandbox, fieldManager)
+	compared := metadataOnly(sandbox)
+	f.sandboxes.UpdateNoErrors(metadataOnly(before), compared, fieldManager)
+	sandbox.ManagedFields = compared.ManagedFields
+}
+
+// metadataOnly returns a Sandbox that shares with another all that binding may change, and has nothing else.
+func metadataOnly(sandbox *agentsv1beta1.Sandbox) *agentsv1beta1.Sandbox {
+	light := &agentsv1beta1.Sandbox{TypeMeta: sandbox.TypeMeta, ObjectMeta: sandbox.ObjectMeta}
+	light.Spec.PodTemplate.Metadata = sandbox.Spec.PodTemplate.Metadata
+	return light
 }
