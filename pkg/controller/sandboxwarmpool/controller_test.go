@@ -70,7 +70,8 @@ func (l *late) ResultChan() <-chan watch.Event { return l.events }
 // other.
 func TestW1SizeIsExactThoughTheWatchIsLateAndTheControllerIsReplaced(t *testing.T) {
 	const size, generations = 60, 3
-	server := newFixture(t).server
+	byRealTime := func(config *Config) { config.Clock = clock.RealClock{} }
+	server := newFixture(t, byRealTime).server
 	var live, most atomic.Int64
 	server.PrependReactor("create", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
 		most.Store(max(most.Load(), live.Add(1)))
@@ -81,8 +82,8 @@ func TestW1SizeIsExactThoughTheWatchIsLateAndTheControllerIsReplaced(t *testing.
 		return true, newLate(source, 20*time.Millisecond), err
 	})
 	for generation := range generations {
-		f := newFixture(t, func(config *Config) {
-			config.SandboxClient, config.SandboxInformers, config.Clock = server, informer.NewFactory(server), clock.RealClock{}
+		f := newFixture(t, byRealTime, func(config *Config) {
+			config.SandboxClient, config.SandboxInformers = server, informer.NewFactory(server)
 		})
 		f.server = server
 		if generation == 0 {

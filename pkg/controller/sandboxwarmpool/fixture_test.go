@@ -187,7 +187,7 @@ func newFixture(t testing.TB, changes ...func(*Config)) *fixture {
 		sandbox := action.(ktesting.CreateAction).GetObject().(*agentsv1beta1.Sandbox)
 		created++
 		sandbox.UID, sandbox.ResourceVersion = types.UID(fmt.Sprintf("created-%d", created)), "60"
-		sandbox.CreationTimestamp = metav1.NewTime(f.clock.Now())
+		sandbox.CreationTimestamp = metav1.NewTime(config.Clock.Now())
 		return false, nil, nil
 	})
 	return f

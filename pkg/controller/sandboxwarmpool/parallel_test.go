@@ -38,7 +38,7 @@ func TestBatchesGrowUntilOneFails(t *testing.T) {
 				begun := make([]time.Time, test.count)
 				done, err := slowly(t.Context(), test.count, func(i int) error {
 					begun[i] = time.Now()
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 					return test.errs[i]
 				})
 				if !errors.Is(err, test.want) {
