@@ -75,6 +75,7 @@ func startServer(t *testing.T) *versioned.Clientset {
 func TestServer(t *testing.T) {
 	client := startServer(t)
 	t.Run("resources", func(t *testing.T) { testResources(t, client) })
+	t.Run("registration", func(t *testing.T) { testRegistration(t, client) })
 	t.Run("roles for users", func(t *testing.T) { testUserRoles(t, client) })
 	t.Run("templates have no status", func(t *testing.T) { testNoTemplateStatus(t, client) })
 	t.Run("scale", func(t *testing.T) { testScale(t, client) })
@@ -109,6 +110,45 @@ func testResources(t *testing.T, client *versioned.Clientset) {
 	}
 	if diff := cmp.Diff(want, served(t, client, extensions.GroupName)); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+}
+
+// testRegistration checks that what is served is what kube-apiserver is told to pass on, and that the server may write the caBundle of it.
+func testRegistration(t *testing.T, client *versioned.Clientset) {
+	groups, err := client.Discovery().ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sets.New[string]()
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			want.Insert(version.Version + "." + group.Name)
+		}
+	}
+	registered, writable := sets.New[string](), sets.New[string]()
+	for _, document := range documents(t, "../../artifacts/base/apiservice.yaml") {
+		var apiService metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal([]byte(document), &apiService); err != nil {
+			t.Fatal(err)
+		}
+		registered.Insert(apiService.Name)
+	}
+	for _, document := range documents(t, "../../artifacts/base/apiserver-rbac.yaml") {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.Resources, "apiservices") {
+				writable.Insert(rule.ResourceNames...)
+			}
+		}
+	}
+	if diff := cmp.Diff(sets.List(want), sets.List(registered)); diff != "" {
+		t.Errorf("APIServices (-served +registered):\n%s", diff)
+	}
+	if diff := cmp.Diff(sets.List(want), sets.List(writable)); diff != "" {
+		t.Errorf("APIServices (-served +writable):\n%s", diff)
 	}
 }
 
