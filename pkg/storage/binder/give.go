@@ -263,5 +263,10 @@ func (b *Binder) aftermath(ctx context.Context, r request, picked *candidate, wr
 	if claim.UID != r.claim.UID || claim.Annotations[extensionsv1beta1.SandboxNameAnnotation] != picked.sandbox.Name {
 		return nil, nil
 	}
-	return claim, nil
+	if r.revision != 0 {
+		return claim, nil
+	}
+	// The claim may have been changed since it was created. Who watches from the answer on is to see that change: it may be the last one.
+	created := &extensions.SandboxClaim{}
+	return created, b.resources[claimResource].decoder.Decode(write.claim.plain, created, kvs[0].CreateRevision)
 }

@@ -118,6 +118,26 @@ func TestLostAnswerOfATransactionThatWasMade(t *testing.T) {
 	s.AwaitCandidates("pool", 1)
 }
 
+// TestLostAnswerIsThatOfTheCreation has the claim changed before it is found out that it was created. A watch from the answer on must show
+// the change.
+func TestLostAnswerIsThatOfTheCreation(t *testing.T) {
+	s := claimtest.Start(t, registrytest.StartEtcd(t))
+	s.AddPoolOf("pool", 1)
+	var created *extensions.SandboxClaim
+	intercept(s).set(func(_ context.Context, ask commit) (*clientv3.TxnResponse, error) {
+		_, err := ask()
+		created = s.Claim("claim")
+		changed := created.DeepCopy()
+		changed.Annotations["example.com/changed"] = "yes"
+		s.UpdateClaim(changed)
+		return nil, errors.Join(errLost, err)
+	}, nil)
+	got := s.MustCreate(claimtest.Claim("claim", "pool"))
+	if diff := cmp.Diff(created, got); diff != "" || got.Status.Sandbox.Name == "" {
+		t.Errorf("the response is not the claim as it was created (-created +response):\n%s", diff)
+	}
+}
+
 func TestLostAnswerOfATransactionThatWasNotMade(t *testing.T) {
 	s := claimtest.Start(t, registrytest.StartEtcd(t))
 	s.AddPoolOf("pool", 1)
