@@ -45,8 +45,8 @@ func TestClaimedMemberCostsOnePatchOfItsPodAndOneStatusWrite(t *testing.T) {
 	f.requests()
 	f.wantEvents("Normal SandboxReady Sandbox is ready")
 	wantLabels := map[string]string{
-		"app":                                     "web",
-		agentsv1beta1.SandboxNameHashLabel:        naming.Hash(testName),
+		"app":                              "web",
+		agentsv1beta1.SandboxNameHashLabel: naming.Hash(testName),
 		agentsv1beta1.SandboxTemplateRefHashLabel: hashOfTemplate,
 		agentsv1beta1.WarmPoolSandboxLabel:        hashOfPool,
 		agentsv1beta1.CreatedByLabel:              agentsv1beta1.CreatedByController,
