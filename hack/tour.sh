@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export KUBECONFIG=${OUTPUT}/local/kubeconfig PATH=${BIN}:${PATH}
 readonly NAMESPACE=sandbox-tour SANDBOX=workspace TIMEOUT=60s
-readonly GREETING="hello from ${SANDBOX}"
+readonly GREETING="hello from ${SANDBOX}" POOL=shell
 
 # run COMMAND...: prints a command as one would type it, then runs it; its output is kept for expect.
 run() {
@@ -39,8 +39,8 @@ cd "${ROOT}"
 clean_up
 trap clean_up EXIT
 
-run kubectl get apiservice v1beta1.agents.x-k8s.io
-expect True
+run kubectl get apiservices v1beta1.agents.x-k8s.io v1beta1.extensions.agents.x-k8s.io
+[[ ${OUT} != *False* ]] || die "not available"
 run kubectl create namespace "${NAMESPACE}"
 run kubectl -n "${NAMESPACE}" apply -f artifacts/examples/sandbox-with-volume.yaml
 run kubectl -n "${NAMESPACE}" wait --for=condition=Ready "sandbox/${SANDBOX}" --timeout="${TIMEOUT}"
@@ -55,6 +55,16 @@ run kubectl sandbox resume -n "${NAMESPACE}" "${SANDBOX}" --wait
 run kubectl sandbox exec -n "${NAMESPACE}" "${SANDBOX}" -- cat /home/greeting
 expect "${GREETING}"
 run kubectl -n "${NAMESPACE}" delete sandbox "${SANDBOX}"
+
+run kubectl -n "${NAMESPACE}" apply -f artifacts/examples/warm-pool.yaml
+run kubectl -n "${NAMESPACE}" wait --for=jsonpath='{.status.readyReplicas}'=3 "sandboxwarmpool/${POOL}" --timeout="${TIMEOUT}"
+# What is printed is the response to the claim's creation: nothing is waited for.
+run kubectl -n "${NAMESPACE}" create -f artifacts/examples/claim.yaml \
+  -o jsonpath='{.status.sandbox.name} Ready={.status.conditions[?(@.type=="Ready")].status} {.status.sandbox.podIPs}'
+expect "Ready=True"
+run kubectl sandbox exec -n "${NAMESPACE}" "${OUT%% *}" -- hostname
+expect "${POOL}-"
+run kubectl -n "${NAMESPACE}" get sandboxclaims,sandboxwarmpools,sandboxes
 trap - EXIT
 clean_up
 printf '\nAll was as it should be. Total time: %s s\n' "$(elapsed)"
