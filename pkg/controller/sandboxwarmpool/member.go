@@ -109,26 +109,19 @@ func newMember(pool *extensionsv1beta1.SandboxWarmPool, template *extensionsv1be
 // marked returns the member with the owner and the labels that make it one, or nil if it has them. Without the labels it would never be
 // given to a claim.
 func marked(pool *extensionsv1beta1.SandboxWarmPool, template *extensionsv1beta1.SandboxTemplate, sandbox *agentsv1beta1.Sandbox) *agentsv1beta1.Sandbox {
-	labels := map[string]string{
-		agentsv1beta1.WarmPoolSandboxLabel: naming.Hash(pool.Name),
-		agentsv1beta1.LaunchTypeLabel:      agentsv1beta1.LaunchTypeWarm,
-	}
-	if sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel] == "" && template != nil {
-		labels[agentsv1beta1.SandboxTemplateRefHashLabel] = naming.Hash(template.Name)
-	}
-	missing := !owns(pool, sandbox)
-	for key, value := range labels {
-		missing = missing || sandbox.Labels[key] != value
-	}
-	if !missing {
+	owned, poolHash, hasTemplate := owns(pool, sandbox), naming.Hash(pool.Name), sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel] != ""
+	if owned && sandbox.Labels[agentsv1beta1.WarmPoolSandboxLabel] == poolHash &&
+		sandbox.Labels[agentsv1beta1.LaunchTypeLabel] == agentsv1beta1.LaunchTypeWarm && (hasTemplate || template == nil) {
 		return nil
 	}
 	changed := sandbox.DeepCopy()
-	if !owns(pool, sandbox) {
+	if !owned {
 		changed.OwnerReferences = append(changed.OwnerReferences, controllerRef(pool))
 	}
-	for key, value := range labels {
-		setLabel(&changed.Labels, key, value)
+	setLabel(&changed.Labels, agentsv1beta1.WarmPoolSandboxLabel, poolHash)
+	setLabel(&changed.Labels, agentsv1beta1.LaunchTypeLabel, agentsv1beta1.LaunchTypeWarm)
+	if !hasTemplate && template != nil {
+		setLabel(&changed.Labels, agentsv1beta1.SandboxTemplateRefHashLabel, naming.Hash(template.Name))
 	}
 	return changed
 }

@@ -573,3 +573,21 @@ func TestPoolThatIsGoneIsForgotten(t *testing.T) {
 		t.Errorf("%d memories and %d requests remain", len(f.memories), len(f.ledger.created))
 	}
 }
+
+func BenchmarkPassOverAFullPool(b *testing.B) {
+	const size = 2000
+	for name, change := range map[string]poolChange{"OnReplenish": func(*extensionsv1beta1.SandboxWarmPool) {}, "Recreate": recreate} {
+		b.Run(name, func(b *testing.B) {
+			f := newFixture(b).everywhere(newPool(size, change), newTemplate())
+			for i := range size {
+				f.inCache(testMember(fmt.Sprintf("m%d", i)))
+			}
+			f.mustPass()
+			f.inCache(f.pool())
+			b.ReportAllocs()
+			for b.Loop() {
+				f.mustPass()
+			}
+		})
+	}
+}
