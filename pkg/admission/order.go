@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quotageneric "k8s.io/apiserver/pkg/quota/v1/generic"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/admission/podtemplate"
 )
@@ -29,9 +31,28 @@ func AddPlugins(options *genericoptions.AdmissionOptions) {
 	options.RecommendedPluginOrder = append(order, resourcequota.PluginName)
 }
 
-// Initializers returns what gives the added plugins their dependencies.
-func Initializers() []admission.PluginInitializer {
-	return []admission.PluginInitializer{quotaInitializer{}}
+// Initializers returns what gives plugins their dependencies, beyond what the library does. It fails if no client can be made of the
+// configuration.
+func Initializers(config *rest.Config) ([]admission.PluginInitializer, error) {
+	unlimited := rest.CopyConfig(config)
+	unlimited.QPS = -1
+	client, err := kubernetes.NewForConfig(unlimited)
+	if err != nil {
+		return nil, err
+	}
+	return []admission.PluginInitializer{clientInitializer{client}, quotaInitializer{}}, nil
+}
+
+// clientInitializer replaces the client that the library has given to plugins. That one limits itself to 5 requests a second, and would
+// make those who create many Sandboxes at a time wait for dry runs and quotas. What is too much is for kube-apiserver to say.
+type clientInitializer struct {
+	client kubernetes.Interface
+}
+
+func (i clientInitializer) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsExternalKubeClientSet); ok {
+		wants.SetExternalKubeClientSet(i.client)
+	}
 }
 
 // quotaInitializer gives ResourceQuota a configuration without evaluators: every resource of ours can then be counted, as

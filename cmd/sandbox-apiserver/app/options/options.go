@@ -56,8 +56,8 @@ func New() *Options {
 	recommended.Etcd.DeleteCollectionWorkers = 16
 	recommended.SecureServing.BindPort = 8443
 	sandboxadmission.AddPlugins(recommended.Admission)
-	recommended.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		return sandboxadmission.Initializers(), nil
+	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		return sandboxadmission.Initializers(config.ClientConfig)
 	}
 	// Only probes need no identity.
 	recommended.Authentication.Anonymous = &apiserver.AnonymousAuthConfig{
@@ -198,6 +198,8 @@ func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.Recommen
 	if err := recommended.ApplyTo(config); err != nil {
 		return nil, err
 	}
+	// client-go's own limit of 5 requests a second would be one for streams too, each of which begins with a look at its Pod.
+	config.ClientConfig.QPS = -1
 	companions := &Companions{Certificates: certificates}
 	if o.StorageFence.Enabled {
 		namespace, err := ownNamespace(o.Namespace)
@@ -213,8 +215,11 @@ func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.Recommen
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	etcd := *o.Recommended.Etcd
 	etcd.StorageConfig = storage
-	return companions, etcd.ApplyWithStorageFactoryTo(
-		factory.New(storage, etcd.DefaultStorageMediaType, serialization.Scheme, serialization.Codecs), &config.Config)
+	storageFactory, err := factory.New(&etcd, serialization.Scheme, serialization.Codecs)
+	if err != nil {
+		return nil, err
+	}
+	return companions, etcd.ApplyWithStorageFactoryTo(storageFactory, &config.Config)
 }
 
 func (o *Options) applyServingCert(ctx context.Context) (*servingcert.Manager, error) {
