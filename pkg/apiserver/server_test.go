@@ -52,8 +52,12 @@ func startServer(t *testing.T) *versioned.Clientset {
 
 	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(factory.EtcdPrefix, nil))
 	etcd.StorageConfig.Transport.ServerList = []string{registrytest.StartEtcd(t)}
-	if err := etcd.ApplyWithStorageFactoryTo(
-		factory.New(etcd.StorageConfig, runtime.ContentTypeProtobuf, serialization.Scheme, serialization.Codecs), generic); err != nil {
+	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	storageFactory, err := factory.New(etcd, serialization.Scheme, serialization.Codecs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := etcd.ApplyWithStorageFactoryTo(storageFactory, generic); err != nil {
 		t.Fatal(err)
 	}
 	server, err := config.New()

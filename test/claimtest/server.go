@@ -108,8 +108,10 @@ func (s *Server) storageOptions(scheme *runtime.Scheme, etcd string, configure .
 	for _, change := range configure {
 		change(options)
 	}
+	storageFactory, err := factory.New(options, scheme, codecs)
+	s.must(err)
 	config := genericapiserver.NewConfig(codecs)
-	s.must(options.ApplyWithStorageFactoryTo(factory.New(options.StorageConfig, options.DefaultStorageMediaType, scheme, codecs), config))
+	s.must(options.ApplyWithStorageFactoryTo(storageFactory, config))
 	return config.RESTOptionsGetter
 }
 

@@ -6,9 +6,11 @@ package factory
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
@@ -20,7 +22,7 @@ import (
 
 // TestKeysAreFrozen fails if a change would make stored objects invisible.
 func TestKeysAreFrozen(t *testing.T) {
-	factory := newFactory()
+	factory := newFactory(t)
 	for resource, want := range map[schema.GroupResource]string{
 		agents.Resource("sandboxes"):            "/registry/sandbox-apiserver/agents.x-k8s.io/sandboxes",
 		extensions.Resource("sandboxclaims"):    "/registry/sandbox-apiserver/extensions.agents.x-k8s.io/sandboxclaims",
@@ -38,7 +40,7 @@ func TestKeysAreFrozen(t *testing.T) {
 }
 
 func TestStoresProtobufOfThePreferredVersion(t *testing.T) {
-	factory := newFactory()
+	factory := newFactory(t)
 	for resource, object := range map[schema.GroupResource]runtime.Object{
 		agents.Resource("sandboxes"):            &agents.Sandbox{},
 		extensions.Resource("sandboxclaims"):    &extensions.SandboxClaim{},
@@ -67,9 +69,34 @@ func TestStoresProtobufOfThePreferredVersion(t *testing.T) {
 	}
 }
 
-func newFactory() serverstorage.StorageFactory {
+func TestServersOfSingleResources(t *testing.T) {
+	factory := newFactory(t, "agents.x-k8s.io/sandboxes#https://a:2379;https://b:2379")
+	for resource, want := range map[schema.GroupResource][]string{
+		agents.Resource("sandboxes"):         {"https://a:2379", "https://b:2379"},
+		extensions.Resource("sandboxclaims"): {"https://main:2379"},
+	} {
+		config, err := factory.NewConfig(resource, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, config.Transport.ServerList); diff != "" {
+			t.Errorf("servers of %s (-want +got):\n%s", resource, diff)
+		}
+	}
+}
+
+func newFactory(t *testing.T, overrides ...string) serverstorage.StorageFactory {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	agentsinstall.Install(scheme)
 	extensionsinstall.Install(scheme)
-	return New(*storagebackend.NewDefaultConfig(EtcdPrefix, nil), runtime.ContentTypeProtobuf, scheme, serializer.NewCodecFactory(scheme))
+	options := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(EtcdPrefix, nil))
+	options.StorageConfig.Transport.ServerList = []string{"https://main:2379"}
+	options.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	options.EtcdServersOverrides = overrides
+	factory, err := New(options, scheme, serializer.NewCodecFactory(scheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return factory
 }
