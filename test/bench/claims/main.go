@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -89,9 +90,8 @@ func (s settings) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for name, pid := range processes {
-		t.processes[name] = pid
-	}
+	maps.Copy(t.processes, processes)
+	t.processes["this program"] = os.Getpid()
 	results, err := measure(ctx, t, s, chosen)
 	err = errors.Join(err, t.remove())
 	r := &report{Cluster: t.description, Results: results}

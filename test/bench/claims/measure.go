@@ -144,15 +144,17 @@ func (m *measurement) createPods(ctx context.Context, s scenario) ([]time.Durati
 type attempt struct {
 	name            string
 	begin, answered time.Time
-	// ready is when the client could first know that the claim is.
+	// ready is when the client could first know that the claim is: from the answer, or else from the watch.
 	ready time.Time
+	// watched is when the watch told that the claim was ready.
+	watched time.Time
 	// inResponse says that the answer to the creation had all that is needed to use the Sandbox. sandbox is the name in that answer.
 	inResponse bool
 	sandbox    string
 	err        error
 }
 
-// claimAll creates the claims of a round, and waits until they are ready.
+// claimAll creates the claims of a round, and waits until the watch has told of each that it is ready.
 func (m *measurement) claimAll(ctx context.Context, s scenario, round int) []attempt {
 	attempts := make([]attempt, s.count)
 	s.run(ctx, func(i int, begin time.Time) {
@@ -168,7 +170,7 @@ func (m *measurement) claimAll(ctx context.Context, s scenario, round int) []att
 		switch a := &attempts[i]; {
 		case a.begin.IsZero():
 			a.err = context.Cause(ctx)
-		case a.err == nil && a.ready.IsZero():
+		case a.err == nil && a.watched.IsZero():
 			m.await(ctx, time.Until(deadline), a)
 		}
 	}
@@ -185,17 +187,19 @@ func (m *measurement) claim(ctx context.Context, a *attempt) {
 	}
 	a.sandbox = claim.Status.Sandbox.Name
 	if ready(claim) {
-		// The watch may tell before the answer is there. The client does not wait for the watch, though.
 		a.ready = a.answered
 		a.inResponse = len(claim.Status.Sandbox.PodIPs) > 0
 	}
 }
 
-// await waits until the claim of an attempt is ready.
+// await waits until the watch tells that the claim of an attempt is ready.
 func (m *measurement) await(ctx context.Context, timeout time.Duration, a *attempt) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	a.ready, a.err = m.observer.await(ctx, a.name)
+	a.watched, a.err = m.observer.await(ctx, a.name)
+	if a.ready.IsZero() {
+		a.ready = a.watched
+	}
 }
 
 // round creates the claims of a round, waits until the pool is full again, and adds to r what both took.

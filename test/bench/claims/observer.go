@@ -21,7 +21,7 @@ import (
 	clients "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/typed/extensions/v1beta1"
 )
 
-// observer remembers when each claim was first seen ready by the one watch of all claims.
+// observer remembers when the one watch of all claims first told that a claim was ready after its creation.
 type observer struct {
 	mutex  sync.Mutex
 	claims map[string]*sighting
@@ -30,7 +30,7 @@ type observer struct {
 	err   error
 }
 
-// sighting is when a claim was first seen ready. ready is closed then.
+// sighting is when a claim was first told to be ready. ready is closed then.
 type sighting struct {
 	ready chan struct{}
 	at    time.Time
@@ -63,7 +63,8 @@ func (o *observer) follow(watcher watch.Interface) error {
 	for event := range watcher.ResultChan() {
 		switch object := event.Object.(type) {
 		case *extensionsv1beta1.SandboxClaim:
-			if event.Type != watch.Deleted {
+			// The creation itself does not count: whoever watches from the answer to it on is not told of it.
+			if event.Type == watch.Modified {
 				o.see(object, time.Now())
 			}
 		case *metav1.Status:
@@ -73,7 +74,7 @@ func (o *observer) follow(watcher watch.Interface) error {
 	return errors.New("the watch of claims has ended")
 }
 
-// see takes note of a claim as it was at a moment.
+// see takes note of what was told of a claim at a moment.
 func (o *observer) see(claim *extensionsv1beta1.SandboxClaim, at time.Time) {
 	if !ready(claim) {
 		return
@@ -87,7 +88,7 @@ func (o *observer) see(claim *extensionsv1beta1.SandboxClaim, at time.Time) {
 	}
 }
 
-// await returns when a claim was first seen ready, as soon as it was.
+// await returns when a claim was first told to be ready, as soon as it was.
 func (o *observer) await(ctx context.Context, name string) (time.Time, error) {
 	s := o.sighting(name)
 	select {
@@ -96,7 +97,7 @@ func (o *observer) await(ctx context.Context, name string) (time.Time, error) {
 	case <-o.ended:
 		return time.Time{}, o.err
 	case <-ctx.Done():
-		return time.Time{}, fmt.Errorf("claim %s is not ready: %w", name, context.Cause(ctx))
+		return time.Time{}, fmt.Errorf("no event tells that claim %s is ready: %w", name, context.Cause(ctx))
 	}
 }
 

@@ -51,14 +51,20 @@ func TestAwaitEnds(t *testing.T) {
 				watcher.Modify(claimWith("a", metav1.ConditionTrue))
 			}, "",
 		},
-		"when its time is up":  {func(_ *watch.FakeWatcher, cancel func()) { cancel() }, "not ready"},
+		"not when the claim is created": {
+			func(watcher *watch.FakeWatcher, cancel func()) {
+				watcher.Add(claimWith("a", metav1.ConditionTrue))
+				cancel()
+			}, "no event",
+		},
+		"when its time is up":  {func(_ *watch.FakeWatcher, cancel func()) { cancel() }, "no event"},
 		"when the watch ends":  {func(watcher *watch.FakeWatcher, _ func()) { watcher.Stop() }, "has ended"},
 		"when the watch fails": {func(watcher *watch.FakeWatcher, _ func()) { watcher.Error(&expired) }, "too old"},
 		"not when the claim is deleted": {
 			func(watcher *watch.FakeWatcher, cancel func()) {
 				watcher.Delete(claimWith("a", metav1.ConditionTrue))
 				cancel()
-			}, "not ready",
+			}, "no event",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

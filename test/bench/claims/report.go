@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/bench/latency"
 )
 
 // report is what a run has found.
@@ -53,15 +55,16 @@ func (r *report) writeTable(to io.Writer) error {
 	}
 	row("cluster: "+r.Cluster, func(r *result) string { return r.Scenario })
 	row("claims", func(r *result) string { return fmt.Sprint(r.Claims) })
-	row("POST p50", number("%.1f", func(r *result) float64 { return r.Post.P50 }))
-	row("p90", number("%.1f", func(r *result) float64 { return r.Post.P90 }))
-	row("p99", number("%.1f", func(r *result) float64 { return r.Post.P99 }))
-	row("max", number("%.1f", func(r *result) float64 { return r.Post.Max }))
-	row("Ready p50", number("%.1f", func(r *result) float64 { return r.Ready.P50 }))
-	row("p90", number("%.1f", func(r *result) float64 { return r.Ready.P90 }))
-	row("p99", number("%.1f", func(r *result) float64 { return r.Ready.P99 }))
-	row("bare Pod: POST p50", number("%.1f", func(r *result) float64 { return r.PodPost.P50 }))
-	row("p99", number("%.1f", func(r *result) float64 { return r.PodPost.P99 }))
+	quantiles := func(title string, of func(*result) latency.Distribution) {
+		row(title+" p50", number("%.1f", func(r *result) float64 { return of(r).P50 }))
+		row("p90", number("%.1f", func(r *result) float64 { return of(r).P90 }))
+		row("p99", number("%.1f", func(r *result) float64 { return of(r).P99 }))
+		row("max", number("%.1f", func(r *result) float64 { return of(r).Max }))
+	}
+	quantiles("POST", func(r *result) latency.Distribution { return r.Post })
+	quantiles("Ready", func(r *result) latency.Distribution { return r.Ready })
+	quantiles("Ready by a watch", func(r *result) latency.Distribution { return r.Watched })
+	quantiles("POST of a bare Pod", func(r *result) latency.Distribution { return r.PodPost })
 	row("claim / Pod, p50 of POST", number("%.2f", func(r *result) float64 { return r.Ratio }))
 	row("claims per second", number("%.0f", func(r *result) float64 { return r.PerSecond }))
 	row("ready in the answer", number("%.1f%%", func(r *result) float64 { return 100 * r.ReadyInAnswer }))

@@ -43,8 +43,8 @@ func newTestResult(t *testing.T) *result {
 	r := newResult(scenario{name: "some"})
 	r.pods = []time.Duration{2 * time.Millisecond, 4 * time.Millisecond}
 	r.add([]attempt{
-		{name: "some-0-0", begin: after(0), answered: after(4), ready: after(4), inResponse: true, sandbox: "x"},
-		{name: "some-0-1", begin: after(0), answered: after(8), ready: after(20)},
+		{name: "some-0-0", begin: after(0), answered: after(4), ready: after(4), watched: after(10), inResponse: true, sandbox: "x"},
+		{name: "some-0-1", begin: after(0), answered: after(8), ready: after(20), watched: after(20)},
 	})
 	r.add([]attempt{{name: "some-1-0", begin: after(100), answered: after(101), err: errors.New("refused")}})
 	before := &snapshot{processes: map[string]usage{"server": {cpu: time.Second, memory: 1e6, peak: 2e6}}, server: parseMetrics(t, `
@@ -74,6 +74,7 @@ func TestResult(t *testing.T) {
 		Scenario: "some", Claims: 3,
 		Post:    latency.Distribution{Samples: 2, P50: 4, P90: 8, P99: 8, Max: 8},
 		Ready:   latency.Distribution{Samples: 2, P50: 4, P90: 20, P99: 20, Max: 20},
+		Watched: latency.Distribution{Samples: 2, P50: 10, P90: 20, P99: 20, Max: 20},
 		PodPost: latency.Distribution{Samples: 2, P50: 2, P90: 4, P99: 4, Max: 4},
 		Ratio:   2, PerSecond: 100, ReadyInAnswer: 1.0 / 3, Cold: 1.0 / 3, Refill: []float64{1.5, 0.5},
 		Errors: 1, WrongBindings: 1, Messages: []string{"claim some-1-0: refused", "a Sandbox is wrong"},

@@ -18,9 +18,11 @@ const maxMessages = 5
 type result struct {
 	Scenario string `json:"scenario"`
 	Claims   int    `json:"claims"`
-	// Post is how long the creation of a claim took, Ready how long it took until the claim could be used.
-	Post  latency.Distribution `json:"post"`
-	Ready latency.Distribution `json:"ready"`
+	// Post is how long the creation of a claim took, Ready how long it took until the claim could be used. Watched is how long it took
+	// until a watch from the answer on told so: some clients do not look at the answer.
+	Post    latency.Distribution `json:"post"`
+	Ready   latency.Distribution `json:"ready"`
+	Watched latency.Distribution `json:"watched"`
 	// PodPost is how long the creation of a bare Pod took. Ratio is the median of Post divided by that.
 	PodPost latency.Distribution `json:"podPost"`
 	Ratio   float64              `json:"ratio"`
@@ -168,7 +170,7 @@ func (r *result) changedBindings(claims []extensionsv1beta1.SandboxClaim) []stri
 
 // summarize fills in what follows from all that was added.
 func (r *result) summarize() {
-	var posts, readies []time.Duration
+	var posts, readies, watches []time.Duration
 	inAnswer := 0
 	for i := range r.attempts {
 		a := &r.attempts[i]
@@ -178,10 +180,11 @@ func (r *result) summarize() {
 		if a.err == nil {
 			posts = append(posts, a.answered.Sub(a.begin))
 			readies = append(readies, a.ready.Sub(a.begin))
+			watches = append(watches, a.watched.Sub(a.begin))
 		}
 	}
 	r.Claims = len(r.attempts)
-	r.Post, r.Ready, r.PodPost = latency.Of(posts), latency.Of(readies), latency.Of(r.pods)
+	r.Post, r.Ready, r.Watched, r.PodPost = latency.Of(posts), latency.Of(readies), latency.Of(watches), latency.Of(r.pods)
 	r.Ratio = quotient(r.Post.P50, r.PodPost.P50)
 	r.PerSecond = quotient(float64(len(readies)), r.busy.Seconds())
 	r.ReadyInAnswer = quotient(float64(inAnswer), float64(r.Claims))
