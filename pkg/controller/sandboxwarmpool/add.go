@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -126,9 +127,8 @@ func (p *pass) adoptOrphans(ctx context.Context) error {
 // create makes so many members, and returns how many it has asked for and got. Names that were asked for without an answer come first,
 // then those that were refused: a refusal tells of the name, and would otherwise be a new one each time.
 func (p *pass) create(ctx context.Context, count int) (asked, made int, err error) {
-	_, objectNames, _ := p.ledger.onTheWay(p.pool.UID)
-	unanswered := len(objectNames)
-	objectNames = append(objectNames, p.spare...)
+	unanswered := len(p.unanswered)
+	objectNames := slices.Concat(p.unanswered, p.spare)
 	for len(objectNames) < count {
 		objectNames = append(objectNames, newName(p.pool))
 	}

@@ -71,8 +71,7 @@ func (c *census) remove(sandboxes []*agentsv1beta1.Sandbox) {
 	}
 }
 
-// note is what is remembered of a member between passes. It may be lost: then the member is given a grace too long rather than too short,
-// except in the moment after its excuse has ended.
+// note is what is remembered of a member for as long as the cache shows it.
 type note struct {
 	// adoptedAt is when the pool became its controller, if it did not make it.
 	adoptedAt time.Time
@@ -80,6 +79,18 @@ type note struct {
 	excusedAt time.Time
 	// reservedAt is when it was first found to be reserved for a claim.
 	reservedAt time.Time
+	// deleted says that the API server has accepted its deletion.
+	deleted bool
+}
+
+// notes are by the UID of the member.
+type notes map[types.UID]note
+
+// edit changes what is noted of a member, which may be nothing yet.
+func (n notes) edit(uid types.UID, edit func(*note)) {
+	note := n[uid]
+	edit(&note)
+	n[uid] = note
 }
 
 // inspector takes the census of a pool.
@@ -87,9 +98,8 @@ type inspector struct {
 	pool *extensionsv1beta1.SandboxWarmPool
 	// template is nil if there is none.
 	template *extensionsv1beta1.SandboxTemplate
-	ledger   *ledger
 	// notes are what is remembered of the members, and is added to.
-	notes   map[types.UID]note
+	notes   notes
 	grace   time.Duration
 	recheck time.Duration
 	now     time.Time
@@ -101,7 +111,7 @@ func (i *inspector) inspect(c *census, sandbox *agentsv1beta1.Sandbox) {
 	case claimedsandbox.Used(sandbox):
 		// Whoever gave it back to the pool: it is no member again.
 		return
-	case sandbox.DeletionTimestamp != nil || i.ledger.isDeleted(sandbox.UID):
+	case sandbox.DeletionTimestamp != nil || i.notes[sandbox.UID].deleted:
 		c.terminating++
 		return
 	}
@@ -177,19 +187,15 @@ func (i *inspector) notReadySince(sandbox *agentsv1beta1.Sandbox) time.Time {
 
 // excuse notes that the member has an excuse now.
 func (i *inspector) excuse(sandbox *agentsv1beta1.Sandbox) {
-	note := i.notes[sandbox.UID]
-	note.excusedAt = i.now
-	i.notes[sandbox.UID] = note
+	i.notes.edit(sandbox.UID, func(n *note) { n.excusedAt = i.now })
 }
 
 // reservedSince returns since when the member is known to be reserved, which it is from the first call on.
 func (i *inspector) reservedSince(sandbox *agentsv1beta1.Sandbox) time.Time {
-	note := i.notes[sandbox.UID]
-	if note.reservedAt.IsZero() {
-		note.reservedAt = i.now
-		i.notes[sandbox.UID] = note
+	if i.notes[sandbox.UID].reservedAt.IsZero() {
+		i.notes.edit(sandbox.UID, func(n *note) { n.reservedAt = i.now })
 	}
-	return note.reservedAt
+	return i.notes[sandbox.UID].reservedAt
 }
 
 func latest(a, b time.Time) time.Time {

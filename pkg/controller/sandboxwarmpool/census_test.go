@@ -10,8 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
@@ -19,7 +17,7 @@ import (
 
 func testInspector(pool *extensionsv1beta1.SandboxWarmPool, template *extensionsv1beta1.SandboxTemplate) *inspector {
 	return &inspector{
-		pool: pool, template: template, ledger: newLedger(clocktesting.NewFakePassiveClock(testTime())), notes: map[types.UID]note{},
+		pool: pool, template: template, notes: notes{},
 		grace: testGrace, recheck: testRecheck, now: testTime(),
 	}
 }
@@ -150,7 +148,7 @@ func TestReservationIsForgottenAfterAMinute(t *testing.T) {
 		0:                  {Members: 1, Ready: 1, Recheck: time.Minute},
 		reservationTimeout: {Members: 1, Ready: 1, Forgotten: 1},
 	} {
-		i.now, i.notes = testTime().Add(after), map[types.UID]note{"m-uid": {reservedAt: testTime()}}
+		i.now, i.notes = testTime().Add(after), notes{"m-uid": {reservedAt: testTime()}}
 		var c census
 		i.inspect(&c, testMember("m", reservedFor("c")))
 		if diff := cmp.Diff(want, summary(&c)); diff != "" {

@@ -95,7 +95,7 @@ type memory struct {
 	// members are the names of the Sandboxes that were members after the last pass.
 	members map[string]bool
 	// notes are what is remembered of single members.
-	notes map[types.UID]note
+	notes notes
 	// spare are names that were thought of for members and are not in use.
 	spare []cache.ObjectName
 	// inputs identifies the pool and the template that the last pass went by.
@@ -153,7 +153,7 @@ func (c *Controller) memoryOf(uid types.UID) *memory {
 	defer c.mu.Unlock()
 	m, ok := c.memories[uid]
 	if !ok {
-		m = &memory{refill: refill{limits: c.config.Limits}, notes: map[types.UID]note{}}
+		m = &memory{refill: refill{limits: c.config.Limits}, notes: notes{}}
 		c.memories[uid] = m
 	}
 	return m
@@ -257,7 +257,7 @@ func (c *Controller) sandboxHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(obj any) {
 			if sandbox, ok := informer.Untomb(obj).(*agentsv1beta1.Sandbox); ok {
-				c.ledger.gone(sandbox)
+				c.ledger.delivered(sandbox)
 				c.sandboxWrites.Deleted(sandbox)
 				c.enqueuePoolOf(sandbox)
 			}

@@ -9,9 +9,9 @@
 // time (census.go, refill.go, status.go, member.go); reconcile.go, remove.go and add.go do the requests.
 //
 // Three rules keep the number of members exact while the cache lags behind:
-//   - what was made and deleted is entered in a ledger before it is asked for, and counts until the informer delivers it;
+//   - a member is entered in a ledger before it is asked for, and counts from the answer until the informer delivers it;
 //   - a request without an answer is repeated under the same name;
-//   - before the first member is made or deleted for being one too many, and when one that was made does not arrive, the members are
+//   - before the first member is made, or deleted for being one too many, and when one that was made does not arrive, the members are
 //     read from the server.
 //
 // Members are deleted in exactly the version that was judged, so that a claim which is faster keeps what it has got.

@@ -17,19 +17,16 @@ import (
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 )
 
-// ledger holds what the controller has done to the members of pools and the cache may not show yet. A pool that looked at its cache only
-// would make its members a second time. It is safe for concurrent use.
+// ledger holds the members that were asked for and that the cache does not show yet. A pool that looked at its cache only would make its
+// members a second time. It is safe for concurrent use.
 //
-// Members are created under names that are chosen here and entered before the request is sent, so that the informer cannot deliver one
-// before it is entered, and so that a request without an answer can be repeated under the same name, which makes no second member.
+// Members are created under names that the controller chooses and enters before the request is sent, so that the informer cannot deliver
+// one before it is entered, and so that a request without an answer can be repeated under the same name, which makes no second member.
 type ledger struct {
 	clock clock.PassiveClock
 
-	mu sync.Mutex
-	// created holds the members that were asked for and not delivered.
+	mu      sync.Mutex
 	created map[cache.ObjectName]creation
-	// deleted holds the UIDs of the members whose deletion was asked for, not refused, and not delivered.
-	deleted map[types.UID]bool
 }
 
 // creation is a request to create a member. Its Sandbox is what the API server has answered, nil if there was no answer yet, or none at
@@ -41,10 +38,7 @@ type creation struct {
 }
 
 func newLedger(clock clock.PassiveClock) *ledger {
-	return &ledger{
-		clock:   clock,
-		created: map[cache.ObjectName]creation{}, deleted: map[types.UID]bool{},
-	}
+	return &ledger{clock: clock, created: map[cache.ObjectName]creation{}}
 }
 
 // creating notes that the pool is about to ask for a member of this name.
@@ -65,7 +59,7 @@ func (l *ledger) made(sandbox *agentsv1beta1.Sandbox) {
 	}
 }
 
-// notMade notes that there is no member of this name.
+// notMade notes that there is no member of this name that the cache does not show.
 func (l *ledger) notMade(name cache.ObjectName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +88,8 @@ func (l *ledger) onTheWay(pool types.UID) (made []*agentsv1beta1.Sandbox, unansw
 	return made, unanswered, oldest
 }
 
-// confirmed notes that a live read has found these members of the pool, and no others. A name that was asked for without an answer is
-// still to be used before others, in case the request was only slow.
+// confirmed notes that a live read has found these members of the pool and no others, so long after all requests that none can still
+// have an effect.
 func (l *ledger) confirmed(pool types.UID, members map[cache.ObjectName]*agentsv1beta1.Sandbox) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,52 +97,17 @@ func (l *ledger) confirmed(pool types.UID, members map[cache.ObjectName]*agentsv
 		if request.pool != pool {
 			continue
 		}
-		member, exists := members[name]
-		if !exists && request.sandbox != nil {
+		if member, exists := members[name]; exists {
+			l.created[name] = creation{pool: pool, sandbox: member, at: l.clock.Now()}
+		} else {
 			delete(l.created, name)
-			continue
 		}
-		request.sandbox, request.at = member, l.clock.Now()
-		l.created[name] = request
 	}
 }
 
-// deleting notes that the deletion of the member is about to be asked for.
-func (l *ledger) deleting(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.deleted[uid] = true
-}
-
-// notDeleted notes that the member may still be there.
-func (l *ledger) notDeleted(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.deleted, uid)
-}
-
-func (l *ledger) isDeleted(uid types.UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.deleted[uid]
-}
-
-// delivered notes that the cache has the Sandbox.
+// delivered notes that the informer has told of the Sandbox, be it of its coming or of its going.
 func (l *ledger) delivered(sandbox *agentsv1beta1.Sandbox) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.created, cache.MetaObjectToName(sandbox))
-	if sandbox.DeletionTimestamp != nil {
-		delete(l.deleted, sandbox.UID)
-	}
-}
-
-// gone notes that the cache has seen the Sandbox go.
-func (l *ledger) gone(sandbox *agentsv1beta1.Sandbox) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.created, cache.MetaObjectToName(sandbox))
-	delete(l.deleted, sandbox.UID)
+	l.notMade(cache.MetaObjectToName(sandbox))
 }
 
 // forget notes that the pool is gone.

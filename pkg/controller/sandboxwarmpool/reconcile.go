@@ -44,6 +44,8 @@ type pass struct {
 	// template is nil if there is none of the name that the pool says.
 	template *extensionsv1beta1.SandboxTemplate
 	census   census
+	// unanswered are the names that members were asked for under, without an answer, in order.
+	unanswered []cache.ObjectName
 	// seen are the names and UIDs of all Sandboxes that the pool is known to have.
 	seen map[string]types.UID
 }
@@ -102,24 +104,32 @@ func (p *pass) run(ctx context.Context) (time.Duration, error) {
 
 // takeCensus counts the members in the cache, and those that it does not show yet.
 func (p *pass) takeCensus() error {
+	// In this order: what arrives between the two is in both, rather than in neither.
+	made, unanswered, _ := p.ledger.onTheWay(p.pool.UID)
 	objects, err := p.Controller.members.ByIndex(memberIndex, memberKey(p.pool.Namespace, string(p.pool.UID)))
 	if err != nil {
 		return fmt.Errorf("looking up the members: %w", err)
 	}
-	made, _, _ := p.ledger.onTheWay(p.pool.UID)
+	p.unanswered = unanswered
 	inspector := &inspector{
-		pool: p.pool, template: p.template, ledger: p.ledger, notes: p.notes, now: p.config.Clock.Now(),
+		pool: p.pool, template: p.template, notes: p.notes, now: p.config.Clock.Now(),
 		grace: p.config.ReadinessGracePeriod, recheck: p.config.UnschedulableRecheckInterval,
 	}
 	for _, object := range objects {
 		if cached, ok := object.(*agentsv1beta1.Sandbox); ok {
 			sandbox, _ := p.sandboxWrites.Latest(cache.MetaObjectToName(cached), cached, true)
-			inspector.inspect(&p.census, sandbox)
 			p.seen[sandbox.Name] = sandbox.UID
+			inspector.inspect(&p.census, sandbox)
 		}
 	}
 	for _, sandbox := range made {
-		if _, err := p.sandboxes.Sandboxes(sandbox.Namespace).Get(sandbox.Name); apierrors.IsNotFound(err) {
+		_, seen := p.seen[sandbox.Name]
+		cached, err := p.sandboxes.Sandboxes(sandbox.Namespace).Get(sandbox.Name)
+		if arrived := err == nil; arrived {
+			p.ledger.delivered(cached)
+			sandbox = cached
+		}
+		if !seen && owns(p.pool, sandbox) {
 			p.seen[sandbox.Name] = sandbox.UID
 			inspector.inspect(&p.census, sandbox)
 		}

@@ -189,6 +189,50 @@ func TestW1RequestWithoutAnAnswerIsRepeatedUnderTheSameName(t *testing.T) {
 	}
 }
 
+func TestW1RequestWithoutAnAnswerIsForgottenWhenItCanHaveNoEffect(t *testing.T) {
+	f := newFixture(t).everywhere(newPool(1), newTemplate())
+	f.refuse("create", "sandboxes", errors.New("connection reset by peer"))
+	if _, err := f.pass(); err == nil {
+		t.Error("no error")
+	}
+	f.edit(replicas(0))
+	f.settle()
+	f.mustPass()
+	f.settle()
+	f.requests()
+	f.clock.Step(recent.CreationTimeout)
+	f.mustPass()
+	f.wantRequests("list sandboxes")
+	f.clock.Step(recent.CreationTimeout)
+	f.mustPass()
+	f.wantRequests()
+}
+
+func TestW1MemberThatArrivesBeforeItsEventIsCountedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		change memberChange
+		// sandboxes is how many there are in the end, waited how many of them have not arrived.
+		sandboxes, waited int
+	}{
+		"as it was made": {func(*agentsv1beta1.Sandbox) {}, 1, 0},
+		"ready":          {becameReady(0), 1, 0},
+		"claimed":        {claimed, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(newPool(1), newTemplate())
+			f.mustPass()
+			f.inCache(f.change(f.sandboxes()[0].Name, test.change))
+			f.mustPass()
+			if got := len(f.sandboxes()); got != test.sandboxes {
+				t.Errorf("%d Sandboxes", got)
+			}
+			if got := len(f.ledger.created); got != test.waited {
+				t.Errorf("%d members are waited for", got)
+			}
+		})
+	}
+}
+
 func TestNameOfSomebodyElseIsNotUsed(t *testing.T) {
 	f := newFixture(t).everywhere(newPool(1), newTemplate())
 	taken := ""

@@ -39,35 +39,50 @@ func (p *pass) removeMembers(ctx context.Context) (time.Duration, error) {
 	}
 	doomed := slices.Concat(p.census.stuck, p.census.stale, forgotten, surplus)
 	batch := doomed[:min(len(doomed), p.config.Limits.MaxBatchSize)]
-	if _, err := slowly(ctx, len(batch), func(i int) error { return p.delete(ctx, batch[i]) }); err != nil {
+	if err := p.deleteAll(ctx, batch); err != nil {
 		return 0, err
 	}
-	p.census.remove(batch)
 	if len(batch) < len(doomed) {
 		return again, nil
 	}
 	return 0, nil
 }
 
+// deleteAll deletes these members, and notes which it has.
+func (p *pass) deleteAll(ctx context.Context, members []*agentsv1beta1.Sandbox) error {
+	deleted := make([]bool, len(members))
+	_, err := slowly(ctx, len(members), func(i int) (err error) {
+		deleted[i], err = p.delete(ctx, members[i])
+		return err
+	})
+	var gone []*agentsv1beta1.Sandbox
+	for i, member := range members {
+		if deleted[i] {
+			p.notes.edit(member.UID, func(n *note) { n.deleted = true })
+			gone = append(gone, member)
+		}
+	}
+	p.census.remove(gone)
+	return err
+}
+
 // delete deletes the member in exactly the version that was judged: a claim that has taken it meanwhile keeps it. Whatever has changed it,
 // there will be another pass.
-func (p *pass) delete(ctx context.Context, member *agentsv1beta1.Sandbox) error {
-	p.ledger.deleting(member.UID)
+func (p *pass) delete(ctx context.Context, member *agentsv1beta1.Sandbox) (bool, error) {
 	err := p.config.SandboxClient.AgentsV1beta1().Sandboxes(member.Namespace).Delete(ctx, member.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &member.UID, ResourceVersion: &member.ResourceVersion},
 	})
 	switch {
 	case err == nil:
 		klog.FromContext(ctx).V(2).Info("Deleted member", "sandbox", klog.KObj(member), "uid", member.UID)
-		return nil
+		return true, nil
 	case failure.ObjectNotFound(err):
-		return nil
+		return true, nil
+	case failure.Outdated(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("deleting Sandbox %q: %w", member.Name, err)
 	}
-	p.ledger.notDeleted(member.UID)
-	if failure.Outdated(err) {
-		return nil
-	}
-	return fmt.Errorf("deleting Sandbox %q: %w", member.Name, err)
 }
 
 // withoutClaim returns those of the members that are reserved for a claim which does not exist.
