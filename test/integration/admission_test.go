@@ -339,11 +339,8 @@ func TestTemplateThatIsNoPod(t *testing.T) {
 		}
 		return errors.Join(errors.New("it is not"), err)
 	})
-	template, err := templates(namespace).Create(t.Context(), framework.NewTemplate("t1"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.Spec.PodTemplate.Spec.Containers[0].ImagePullPolicy = "Sometimes"
-	_, err = templates(namespace).Update(t.Context(), template, metav1.UpdateOptions{})
+	createTemplate(t, namespace)
+	_, err = templates(namespace).Patch(t.Context(), templateName, types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/spec/podTemplate/spec/containers/0/imagePullPolicy","value":"Sometimes"}]`), metav1.PatchOptions{})
 	checkStatusError(t, err, 422, "spec.podTemplate.spec.containers[0].imagePullPolicy: ")
 }
