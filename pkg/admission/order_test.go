@@ -34,6 +34,8 @@ type clientHolder struct {
 	client kubernetes.Interface
 }
 
+func (*clientHolder) ValidateInitialization() error { return nil }
+
 func (h *clientHolder) SetExternalKubeClientSet(client kubernetes.Interface) { h.client = client }
 
 // TestPluginsAreNotThrottled makes sure that many requests at a time do not wait for each other's dry runs.
