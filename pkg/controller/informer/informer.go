@@ -23,8 +23,9 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions"
 )
 
-// unavailableRetryInterval is how often the server of Sandboxes is asked for a list while it does not answer. A reflector alone
-// would ask less and less, and then notice up to a minute late that the server is back.
+// unavailableRetryInterval is how often the server of Sandboxes is asked for a list or a watch while it does not answer. A reflector alone
+// would ask less and less, and then notice up to a minute late that the server is back; and it forgets only after two quiet minutes
+// that requests have failed.
 const unavailableRetryInterval = 2 * time.Second
 
 // NewSandboxFactory returns informers for Sandboxes, which keep what they have while the server of Sandboxes is away.
@@ -56,19 +57,19 @@ func keepWhileAway[L runtime.Object](factory externalversions.SharedInformerFact
 	factory.InformerFor(object, func(client versioned.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return listWhenAvailable(ctx, unavailableRetryInterval, func(ctx context.Context) (L, error) { return resource.List(ctx, options) })
+				return whenAvailable(ctx, unavailableRetryInterval, func(ctx context.Context) (L, error) { return resource.List(ctx, options) })
 			},
 			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				return resource.Watch(ctx, options)
+				return whenAvailable(ctx, unavailableRetryInterval, func(ctx context.Context) (watch.Interface, error) { return resource.Watch(ctx, options) })
 			},
 		}, client), object, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	})
 }
 
-// listWhenAvailable repeats list for as long as the API is unavailable or not served, in which case kube-apiserver answers 404.
-func listWhenAvailable[T any](ctx context.Context, interval time.Duration, list func(context.Context) (T, error)) (T, error) {
+// whenAvailable repeats a request for as long as the API is unavailable or not served, in which case kube-apiserver answers 404.
+func whenAvailable[T any](ctx context.Context, interval time.Duration, request func(context.Context) (T, error)) (T, error) {
 	for first := true; ; first = false {
-		result, err := list(ctx)
+		result, err := request(ctx)
 		if !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err) {
 			return result, err
 		}

@@ -20,10 +20,10 @@ func apiNotServed() error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "list", agentsv1beta1.Resource("sandboxes"), "", "404 page not found", 0, true)
 }
 
-func TestListIsRepeatedUntilTheServerIsBack(t *testing.T) {
+func TestRequestIsRepeatedUntilTheServerIsBack(t *testing.T) {
 	answers := []error{unavailable(), apiNotServed(), unavailable(), nil}
 	asked := 0
-	got, err := listWhenAvailable(t.Context(), time.Millisecond, func(context.Context) (string, error) {
+	got, err := whenAvailable(t.Context(), time.Millisecond, func(context.Context) (string, error) {
 		asked++
 		return "list", answers[asked-1]
 	})
@@ -32,14 +32,14 @@ func TestListIsRepeatedUntilTheServerIsBack(t *testing.T) {
 	}
 }
 
-func TestListEndsWithItsContextAndWithOtherErrors(t *testing.T) {
+func TestRequestEndsWithItsContextAndWithOtherErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := listWhenAvailable(ended, time.Hour, func(context.Context) (int, error) { return 0, unavailable() }); !apierrors.IsServiceUnavailable(err) {
+	if _, err := whenAvailable(ended, time.Hour, func(context.Context) (int, error) { return 0, unavailable() }); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("error is %v", err)
 	}
 	forbidden := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "", nil)
-	if _, err := listWhenAvailable(t.Context(), time.Hour, func(context.Context) (int, error) { return 0, forbidden }); !apierrors.IsForbidden(err) {
+	if _, err := whenAvailable(t.Context(), time.Hour, func(context.Context) (int, error) { return 0, forbidden }); !apierrors.IsForbidden(err) {
 		t.Errorf("error is %v", err)
 	}
 }
