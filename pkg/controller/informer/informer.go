@@ -60,7 +60,9 @@ func keepWhileAway[L runtime.Object](factory externalversions.SharedInformerFact
 				return whenAvailable(ctx, unavailableRetryInterval, func(ctx context.Context) (L, error) { return resource.List(ctx, options) })
 			},
 			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				return whenAvailable(ctx, unavailableRetryInterval, func(ctx context.Context) (watch.Interface, error) { return resource.Watch(ctx, options) })
+				return whenAvailable(ctx, unavailableRetryInterval, func(ctx context.Context) (watch.Interface, error) {
+					return resource.Watch(ctx, options)
+				})
 			},
 		}, client), object, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	})
