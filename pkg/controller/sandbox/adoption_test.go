@@ -63,8 +63,14 @@ func TestClaimedMemberCostsOnePatchOfItsPodAndOneStatusWrite(t *testing.T) {
 	}
 	member.Generation++
 	f.inCache(member)
+	if after := f.mustPass(); after != statusDelay {
+		t.Errorf("the status is to be written after %v", after)
+	}
+	f.wantRequests("patch pods")
+	f.inCache(f.livePod())
+	f.clock.Step(statusDelay)
 	f.mustPass()
-	f.wantRequests("patch pods", "patch sandboxes/status")
+	f.wantRequests("patch sandboxes/status")
 	f.wantEvents()
 	wantLabels["sandbox.users.io/team"] = "a"
 	wantLabels[agentsv1beta1.ClaimUIDLabel] = "claim-uid"

@@ -52,6 +52,12 @@ func isSandboxRef(ref *metav1.OwnerReference) bool {
 	return err == nil && gv.Group == agentsv1beta1.GroupName && ref.Kind == kind
 }
 
+// claimed says whether the Sandbox is a claim's.
+func claimed(sandbox *agentsv1beta1.Sandbox) bool {
+	owner := sandboxpod.ExtensionsOwner(sandbox)
+	return owner != nil && owner.Kind == sandboxpod.ClaimKind
+}
+
 // adoptable says whether the Sandbox may become the controller of an object that has none.
 func adoptable(sandbox *agentsv1beta1.Sandbox, object metav1.Object) bool {
 	labels := object.GetLabels()

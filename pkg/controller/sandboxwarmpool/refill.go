@@ -22,7 +22,7 @@ const (
 	trickleInterval = time.Second
 	// Of a pool's size, one part in trickleShare is replaced in such a batch, or, once fewer than one part in lowShare of the members
 	// are ready, one in lowTrickleShare, but at least lowTrickleMin and at most lowTrickleMax.
-	trickleShare    = 50
+	trickleShare    = 100
 	lowShare        = 4
 	lowTrickleShare = 10
 	lowTrickleMin   = 10

@@ -62,10 +62,15 @@ func TestRefill(t *testing.T) {
 		"claims that keep coming are not waited for for ever": {plain, []moment{
 			{taken: 5, demand: full(100, 5), wait: 500 * ms},
 			{at: 4800 * ms, taken: 20, demand: full(100, 25), wait: 200 * ms},
-			{at: 5 * second, taken: 1, demand: full(100, 26), count: 2, wait: 500 * ms},
-			{at: 5400 * ms, taken: 1, demand: full(100, 25), wait: 500 * ms},
-			{at: 5800 * ms, taken: 1, demand: full(100, 26), wait: 200 * ms},
-			{at: 6 * second, taken: 1, demand: full(100, 27), count: 2, wait: 500 * ms},
+			{at: 5 * second, taken: 1, demand: full(100, 26), count: 1, wait: 500 * ms},
+			{at: 5400 * ms, taken: 1, demand: full(100, 26), wait: 500 * ms},
+			{at: 5800 * ms, taken: 1, demand: full(100, 27), wait: 200 * ms},
+			{at: 6 * second, taken: 1, demand: full(100, 28), count: 1, wait: 500 * ms},
+		}},
+		"claims that keep coming on a large pool": {plain, []moment{
+			{taken: 5, demand: full(1050, 5), wait: 500 * ms},
+			{at: 4900 * ms, taken: 300, demand: full(1050, 305), wait: 100 * ms},
+			{at: 5 * second, demand: full(1050, 305), count: 10, wait: 400 * ms},
 		}},
 		"a pool that runs low is not waited for": {plain, []moment{
 			{taken: 75, demand: full(100, 75), wait: 500 * ms},
