@@ -26,7 +26,6 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
-	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/proxy"
 	agentsrest "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/rest"
@@ -81,7 +80,7 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	binding, err := c.newBinder(completed, server, domains.Current)
+	binding, err := c.newBinder(server, domains.Current)
 	if err != nil {
 		return nil, err
 	}
@@ -149,14 +148,9 @@ func (c *Config) agentsStorage(completed genericapiserver.CompletedConfig, strea
 }
 
 // newBinder returns what gives Sandboxes to claims. The server is ready when it knows what there is to give.
-func (c *Config) newBinder(completed genericapiserver.CompletedConfig, server *genericapiserver.GenericAPIServer, domains func() labeldomains.List) (*binder.Binder, error) {
-	types, err := newTypeConverter(completed.OpenAPIV3Config, agentsv1beta1.Sandbox{}.OpenAPIModelName(), extensionsv1beta1.SandboxClaim{}.OpenAPIModelName())
-	if err != nil {
-		return nil, err
-	}
+func (c *Config) newBinder(server *genericapiserver.GenericAPIServer, domains func() labeldomains.List) (*binder.Binder, error) {
 	binding, err := binder.New(binder.Config{
 		Scheme:       c.serialization.Scheme,
-		Types:        types,
 		LabelDomains: domains,
 		Clock:        clock.RealClock{},
 		Metrics:      binder.Registry{Register: legacyregistry.Register, RegisterCollector: legacyregistry.CustomRegister},

@@ -7,14 +7,12 @@ package claimtest
 import (
 	"context"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -27,10 +25,8 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	agentsinstall "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/install"
-	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
 	extensionsinstall "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/install"
-	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
 	sandboxstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/agents/sandbox/storage"
 	claimstorage "github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/extensions/sandboxclaim/storage"
@@ -75,13 +71,9 @@ func New(t testing.TB, etcd string, configure ...func(*genericoptions.EtcdOption
 	scheme := runtime.NewScheme()
 	agentsinstall.Install(scheme)
 	extensionsinstall.Install(scheme)
-	makeTypes.Do(func() {
-		types = registrytest.TypeConverter(t, scheme, agentsv1beta1.Sandbox{}.OpenAPIModelName(), extensionsv1beta1.SandboxClaim{}.OpenAPIModelName())
-	})
 	var err error
 	s.Binder, err = binder.New(binder.Config{
 		Scheme:       scheme,
-		Types:        types,
 		LabelDomains: labelDomains,
 		Clock:        clock.RealClock{},
 		Metrics:      binder.Registry{Register: s.Registry.Register, RegisterCollector: s.Registry.CustomRegister},
@@ -90,12 +82,6 @@ func New(t testing.TB, etcd string, configure ...func(*genericoptions.EtcdOption
 	s.addEndpoints(scheme, s.Binder.Decorate(s.storageOptions(scheme, etcd, configure...)))
 	return s
 }
-
-// types is made once, because that takes as long as most tests do.
-var (
-	types     managedfields.TypeConverter
-	makeTypes sync.Once
-)
 
 func labelDomains() labeldomains.List { return labeldomains.Default }
 

@@ -16,7 +16,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -47,8 +46,6 @@ var (
 // Config says what a Binder works with.
 type Config struct {
 	Scheme *runtime.Scheme
-	// Types knows Sandbox and SandboxClaim; it tracks the ownership of fields that binding changes.
-	Types managedfields.TypeConverter
 	// LabelDomains returns the domains that labels of claims may have.
 	LabelDomains func() labeldomains.List
 	Clock        clock.PassiveClock
@@ -61,7 +58,6 @@ type Binder struct {
 	scheme       *runtime.Scheme
 	labelDomains func() labeldomains.List
 	clock        clock.PassiveClock
-	fields       *fields
 	metrics      *bindMetrics
 
 	// resources are those that were decorated. They are complete before the first request.
@@ -84,12 +80,8 @@ type Binder struct {
 
 var _ healthz.HealthChecker = &Binder{}
 
-// New returns a Binder. It fails if Types does not know the kinds or the metrics cannot be registered.
+// New returns a Binder. It fails if the metrics cannot be registered.
 func New(config Config) (*Binder, error) {
-	fields, err := newFields(config.Scheme, config.Types)
-	if err != nil {
-		return nil, err
-	}
 	candidates := newCandidates(rand.IntN)
 	pools, templates := cache.NewStore(cache.MetaNamespaceKeyFunc), cache.NewStore(cache.MetaNamespaceKeyFunc)
 	bindMetrics, err := newMetrics(config.Metrics, candidates.counts)
@@ -101,7 +93,6 @@ func New(config Config) (*Binder, error) {
 		scheme:       config.Scheme,
 		labelDomains: config.LabelDomains,
 		clock:        config.Clock,
-		fields:       fields,
 		metrics:      bindMetrics,
 		resources:    map[schema.GroupResource]*resource{},
 		candidates:   candidates,

@@ -163,8 +163,8 @@ func (b *Binder) prepare(ctx context.Context, r request, picked *candidate) (tra
 	}
 	claim := boundClaim(r.claim, sandbox.Name)
 	claim.Status = claimedsandbox.Status(claim, sandbox)
-	b.fields.ownSandbox(picked.sandbox, sandbox)
-	b.fields.ownClaim(r.claim, claim)
+	ownSandbox(picked.sandbox, sandbox, b.clock.Now())
+	ownClaim(r.claim, claim, b.clock.Now())
 
 	poolRevision, err := b.resources[poolResource].storage.Versioner().ObjectResourceVersion(r.offer.Pool)
 	if err != nil {

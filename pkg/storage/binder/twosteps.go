@@ -62,7 +62,7 @@ func (b *Binder) giveInTwoSteps(ctx context.Context, r request, picked *candidat
 func (b *Binder) storeReserved(ctx context.Context, r request, reserved *agentsv1beta1.Sandbox, out *extensions.SandboxClaim) (outcome, error) {
 	claim := boundClaim(r.claim, reserved.Name)
 	claim.Status = claimedsandbox.Status(claim, reserved)
-	b.fields.ownClaim(r.claim, claim)
+	ownClaim(r.claim, claim, b.clock.Now())
 	err := b.storeClaim(ctx, r, claim, out)
 	switch {
 	case changed(err):
@@ -188,7 +188,7 @@ func (b *Binder) updateSandbox(ctx context.Context, target *agentsv1beta1.Sandbo
 			if err := change(sandbox); err != nil {
 				return nil, err
 			}
-			b.fields.ownSandbox(before.(*agentsv1beta1.Sandbox), sandbox)
+			ownSandbox(before.(*agentsv1beta1.Sandbox), sandbox, b.clock.Now())
 			return b.scheme.UnsafeConvertToVersion(sandbox, agents.SchemeGroupVersion)
 		}), nil)
 	if err != nil {
