@@ -4,13 +4,12 @@
 package claimedsandbox
 
 import (
-	"maps"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxtemplate"
 )
 
 // Adopt makes a member of a pool the claim's. Owner and labels say so from then on; the metadata of the Pod becomes what the template and
@@ -25,45 +24,46 @@ func Adopt(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim
 	for _, key := range poolLabels() {
 		delete(sandbox.Labels, key)
 	}
-	if sandbox.Labels == nil {
-		sandbox.Labels = map[string]string{}
-	}
+	prescribe(sandbox, claim, base, hash)
 	sandbox.Labels[agentsv1beta1.LaunchTypeLabel] = agentsv1beta1.LaunchTypeWarm
-	setIdentity(sandbox.Labels, claim, hash)
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedForClaimAnnotation)
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedAtAnnotation)
 	setTraceContext(sandbox, claim)
-	sandbox.Spec.PodTemplate.Metadata = podMetadata(claim, base, hash)
 	return nil
 }
 
 // Sync makes metadata of the claim's Sandbox follow the claim and the template that the pool names now: the metadata of the Pod, and
 // the labels that repeat it. The error is a *Rejection, and then the Sandbox is as it was.
 func Sync(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.SandboxTemplate) error {
-	base, hash := &template.Spec.PodTemplate.Metadata, naming.Hash(template.Name)
+	base, hash := templateMetadata(sandbox, template)
 	if rejection := checkContradictions(claim, base); rejection != nil {
 		return rejection
 	}
+	prescribe(sandbox, claim, base, hash)
+	return nil
+}
+
+// prescribe sets the metadata of the Pod, and the labels that repeat it.
+func prescribe(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim, template *agentsv1beta1.PodMetadata, templateRefHash string) {
 	if sandbox.Labels == nil {
 		sandbox.Labels = map[string]string{}
 	}
-	setIdentity(sandbox.Labels, claim, hash)
-	sandbox.Spec.PodTemplate.Metadata = podMetadata(claim, base, hash)
-	return nil
+	setIdentity(sandbox.Labels, claim, templateRefHash)
+	sandbox.Spec.PodTemplate.Metadata = podMetadata(claim, template, templateRefHash)
 }
 
 // templateMetadata returns the metadata that the template has for the Pod, and the hash of the template's name. Without a template it is
 // what the pool has made of it, less what it adds for idle members.
 func templateMetadata(sandbox *agentsv1beta1.Sandbox, template *extensionsv1beta1.SandboxTemplate) (*agentsv1beta1.PodMetadata, string) {
 	if template != nil {
-		return &template.Spec.PodTemplate.Metadata, naming.Hash(template.Name)
+		metadata := sandboxtemplate.PodMetadata(&template.Spec.PodTemplate.Metadata)
+		return &metadata, naming.Hash(template.Name)
 	}
-	metadata := sandbox.Spec.PodTemplate.Metadata.DeepCopy()
-	maps.DeleteFunc(metadata.Labels, func(key, _ string) bool { return agentsv1beta1.IsReservedPodMetadataKey(key) })
+	metadata := sandboxtemplate.PodMetadata(&sandbox.Spec.PodTemplate.Metadata)
 	if metadata.Annotations[agentsv1beta1.SafeToEvictAnnotation] == "true" {
 		delete(metadata.Annotations, agentsv1beta1.SafeToEvictAnnotation)
 	}
-	return metadata, sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel]
+	return &metadata, sandbox.Labels[agentsv1beta1.SandboxTemplateRefHashLabel]
 }
 
 // poolLabels are the labels that only idle members have.

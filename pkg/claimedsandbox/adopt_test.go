@@ -14,6 +14,7 @@ import (
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxtemplate"
 )
 
 // adopted returns the member as it is to be once the claim has it, with the given metadata for its Pod.
@@ -34,6 +35,23 @@ func adopted(templateRef string, metadata agentsv1beta1.PodMetadata, changes ...
 	return s
 }
 
+// withReservedKeys makes the template claim for its Pods what only the system may say.
+func withReservedKeys(t *template) {
+	t.Spec.PodTemplate.Metadata = agentsv1beta1.PodMetadata{
+		Labels:      pairs{"app": "web", agentsv1beta1.ClaimUIDLabel: "stolen", agentsv1beta1.WarmPoolSandboxLabel: "other"},
+		Annotations: pairs{"note": "1", agentsv1beta1.TraceContextAnnotation: "the template's"},
+	}
+}
+
+func TestReservedKeysOfATemplateDoNotKeepMembersFromClaims(t *testing.T) {
+	s := testMember(func(s *sandbox) {
+		s.Spec.PodTemplate.Metadata = sandboxtemplate.Blueprint(testTemplate(withReservedKeys)).PodTemplate.Metadata
+	})
+	if !Adoptable(s, testPool()) {
+		t.Error("the member cannot be given to a claim")
+	}
+}
+
 func TestAdopt(t *testing.T) {
 	plain := func() agentsv1beta1.PodMetadata {
 		return agentsv1beta1.PodMetadata{Labels: pairs{"app": "web"}, Annotations: pairs{"note": "1"}}
@@ -49,7 +67,8 @@ func TestAdopt(t *testing.T) {
 		member   *sandbox
 		want     *sandbox
 	}{
-		"plain": {testClaim(), testTemplate(), testMember(), adopted("t1", plain())},
+		"plain":         {testClaim(), testTemplate(), testMember(), adopted("t1", plain())},
+		"reserved keys": {testClaim(), testTemplate(withReservedKeys), testMember(), adopted("t1", plain())},
 		"with the claim's metadata": {
 			testClaim(labelled), testTemplate(), testMember(),
 			adopted("t1", agentsv1beta1.PodMetadata{

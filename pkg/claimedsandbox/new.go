@@ -20,9 +20,10 @@ func NeedsColdStart(claim *extensionsv1beta1.SandboxClaim) bool {
 
 // Check says whether a Sandbox could be made from the template as the claim wants it. Nil means that it could.
 func Check(claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.SandboxTemplate) *Rejection {
+	metadata := sandboxtemplate.PodMetadata(&template.Spec.PodTemplate.Metadata)
 	return join(
 		checkVolumeClaimTemplates(claim, template),
-		checkContradictions(claim, &template.Spec.PodTemplate.Metadata),
+		checkContradictions(claim, &metadata),
 		checkEnv(claim, template),
 	)
 }
@@ -47,7 +48,7 @@ func New(claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.Sand
 	setIdentity(sandbox.Labels, claim, hash)
 	setTraceContext(sandbox, claim)
 	blueprint := &sandbox.Spec.SandboxBlueprint
-	blueprint.PodTemplate.Metadata = podMetadata(claim, &template.Spec.PodTemplate.Metadata, hash)
+	blueprint.PodTemplate.Metadata = podMetadata(claim, &blueprint.PodTemplate.Metadata, hash)
 	blueprint.VolumeClaimTemplates = mergeVolumeClaimTemplates(blueprint.VolumeClaimTemplates, claim.Spec.VolumeClaimTemplates)
 	injectEnv(&blueprint.PodTemplate.Spec, claim.Spec.Env)
 	return sandbox, nil

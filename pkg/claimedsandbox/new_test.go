@@ -39,7 +39,7 @@ func TestNew(t *testing.T) {
 		c.Annotations = pairs{agentsv1beta1.TraceContextAnnotation: "{}"}
 		c.Spec.AdditionalPodMetadata = agentsv1beta1.PodMetadata{Labels: pairs{"sandbox.users.io/a": "b"}, Annotations: pairs{"own": "2"}}
 	})
-	tmpl := testTemplate(service)
+	tmpl := testTemplate(service, withReservedKeys)
 	claimBefore, templateBefore := c.DeepCopy(), tmpl.DeepCopy()
 
 	got, err := New(c, tmpl)

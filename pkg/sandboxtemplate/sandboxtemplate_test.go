@@ -87,6 +87,31 @@ func TestSecureDefaults(t *testing.T) {
 	}
 }
 
+// withReservedKeys makes the template claim for its Pods what only the system may say.
+func withReservedKeys(template *extensionsv1beta1.SandboxTemplate) {
+	template.Spec.PodTemplate.Metadata = agentsv1beta1.PodMetadata{
+		Labels: map[string]string{
+			"app": "web", agentsv1beta1.ClaimUIDLabel: "stolen", agentsv1beta1.WarmPoolSandboxLabel: "other", "extensions.agents.x-k8s.io/x": "y",
+		},
+		Annotations: map[string]string{"note": "1", agentsv1beta1.TraceContextAnnotation: "{}"},
+	}
+}
+
+func TestReservedKeysOfATemplateAreIgnored(t *testing.T) {
+	template := testTemplate(withReservedKeys)
+	before := template.DeepCopy()
+	want := agentsv1beta1.PodMetadata{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "1"}}
+	if diff := cmp.Diff(want, Blueprint(template).PodTemplate.Metadata); diff != "" {
+		t.Errorf("metadata differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, template); diff != "" {
+		t.Errorf("the template was changed:\n%s", diff)
+	}
+	if !Fresh(template, member(template)) {
+		t.Error("a member that was just made does not follow the template")
+	}
+}
+
 // member returns what a pool has made from the template, as the API server gives it back.
 func member(template *extensionsv1beta1.SandboxTemplate) *agentsv1beta1.Sandbox {
 	sandbox := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
@@ -112,6 +137,7 @@ func TestDrift(t *testing.T) {
 		"label of a volume": {func(t *extensionsv1beta1.SandboxTemplate) {
 			t.Spec.VolumeClaimTemplates[0].Metadata.Labels = map[string]string{"a": "b"}
 		}, true},
+		"reserved keys": {withReservedKeys, true},
 		"a default written out": {func(t *extensionsv1beta1.SandboxTemplate) {
 			t.Spec.PodTemplate.Spec.AutomountServiceAccountToken = ptr.To(false)
 		}, true},
