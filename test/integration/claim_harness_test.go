@@ -176,11 +176,7 @@ func deleteClaim(t *testing.T, namespace, name string) {
 	}
 }
 
-// patchPool and patchClaim change an object by a JSON merge patch.
+// patchPool changes a pool by a JSON merge patch.
 func patchPool(ctx context.Context, namespace, patch string, subresources ...string) (*extensionsv1beta1.SandboxWarmPool, error) {
 	return pools(namespace).Patch(ctx, poolName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
-}
-
-func patchClaim(ctx context.Context, namespace, name, patch string, subresources ...string) (*extensionsv1beta1.SandboxClaim, error) {
-	return claims(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
 }
