@@ -8,8 +8,10 @@ package sandboxclaim
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -76,7 +78,7 @@ func (mainStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object)
 }
 
 // keepSandboxName leaves the record of the Sandbox that the claim was given to the system. It outlives the Sandbox, and keeps the claim
-// from getting another one.
+// from getting another one until the claim expires.
 func keepSandboxName(claim, old *extensions.SandboxClaim) {
 	name, given := old.Annotations[v1beta1.SandboxNameAnnotation]
 	switch {
@@ -137,6 +139,17 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	claim, oldClaim := obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim)
 	claim.Spec = oldClaim.Spec
 	metav1.ResetObjectMetaForStatus(&claim.ObjectMeta, &oldClaim.ObjectMeta)
+	if _, given := claim.Annotations[v1beta1.SandboxNameAnnotation]; given && expiredWithoutSandbox(&claim.Status) {
+		claim.Annotations = maps.Clone(claim.Annotations)
+		delete(claim.Annotations, v1beta1.SandboxNameAnnotation)
+	}
+}
+
+// expiredWithoutSandbox says whether the Sandbox of a claim was taken from it because the claim had expired. If the claim is given more
+// time it may have another one, as nobody works in it by then.
+func expiredWithoutSandbox(status *extensions.SandboxClaimStatus) bool {
+	ready := meta.FindStatusCondition(status.Conditions, v1beta1.ClaimConditionReady)
+	return status.Sandbox.Name == "" && ready != nil && ready.Reason == v1beta1.ClaimReasonExpired
 }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
