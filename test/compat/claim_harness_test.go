@@ -409,3 +409,16 @@ func awaitOthers(t *tester, pool *extensionsv1beta1.SandboxWarmPool, before sets
 		})...)
 	})
 }
+
+// awaitGarbageCollector waits until the garbage collector has seen whose the Sandboxes are that exist. It leaves behind what it has seen and
+// no more, and it sees Sandboxes in the order in which they were written: once it has deleted a later one, whose owner never was, it
+// knows the earlier ones.
+func awaitGarbageCollector(t *tester, namespace string) {
+	t.Helper()
+	create(t, namespace, "seen", framework.Suspended, func(s *v1beta1.Sandbox) {
+		s.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Sandbox", Name: "never-was", UID: "00000000-0000-0000-0000-000000000000",
+		}}
+	})
+	awaitGone(t, "Sandbox", sandboxes(namespace).Get, "seen")
+}

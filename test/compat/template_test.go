@@ -418,6 +418,7 @@ func TestCascades(t *testing.T) {
 		row{id: "pool-orphan", rule: "a pool that leaves its members behind finds them again under the same name", run: func(t *tester) {
 			namespace := newNamespace(t)
 			before := uids(membersOf(t, fillPool(t, namespace, 2)))
+			awaitGarbageCollector(t, namespace)
 			if err := pools(namespace).Delete(t.Context(), "p1", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}); err != nil {
 				t.Fatal(err)
 			}

@@ -260,6 +260,7 @@ func TestW6QuotaStopsTheFill(t *testing.T) {
 				const resource = "count/sandboxes.agents.x-k8s.io"
 				namespace := newNamespace(t)
 				quota(t, namespace, resource, "2")
+				awaitCounted(t, namespace, resource)
 				createTemplate(t, namespace, "t1")
 				createPool(t, namespace, "p1", 5)
 				awaitPool(t, namespace, "p1", 2, 2)
@@ -275,6 +276,26 @@ func TestW6QuotaStopsTheFill(t *testing.T) {
 				awaitPoolIs(t, namespace, "p1", progressing(metav1.ConditionTrue, extensionsv1beta1.WarmPoolReasonProgressing, ""))
 			}},
 	)
+}
+
+// awaitCounted waits until the use of a resource is counted. Until then nothing is admitted that the quota limits. Discovery of new
+// resources takes kube-controller-manager minutes, but any change of a quota has everything counted that it limits.
+func awaitCounted(t *tester, namespace, resource string) {
+	t.Helper()
+	const countPatience = 3 * time.Minute
+	pods := 1000
+	framework.Eventually(t, countPatience, "use of "+resource, func(ctx context.Context) error {
+		pods++
+		patch := fmt.Sprintf(`{"spec":{"hard":{"pods":"%d"}}}`, pods)
+		quota, err := env.kube.CoreV1().ResourceQuotas(namespace).Patch(ctx, "quota", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if err != nil {
+			return err
+		}
+		if _, counted := quota.Status.Used[corev1.ResourceName(resource)]; !counted {
+			return fmt.Errorf("used is %+v", quota.Status.Used)
+		}
+		return nil
+	})
 }
 
 // poolEvents returns the events about a pool that have a type.
@@ -330,6 +351,7 @@ func TestW7UsedSandboxIsNeverGivenAgain(t *testing.T) {
 			pool := fillPool(t, namespace, 1)
 			hash := membersOf(t, pool)[0].Labels[v1beta1.WarmPoolSandboxLabel]
 			used := sandboxOf(t, bind(t, namespace, "c1"))
+			awaitGarbageCollector(t, namespace)
 			if err := claims(namespace).Delete(t.Context(), "c1", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}); err != nil {
 				t.Fatal(err)
 			}
