@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -344,23 +345,35 @@ func history(t *tester, namespace string) func() []watch.Event {
 		t.Fatal(err)
 	}
 	t.Cleanup(watcher.Stop)
+	var mu sync.Mutex
 	var events []watch.Event
+	// A server gives up on who does not read what it sends.
+	go func() {
+		for event := range watcher.ResultChan() {
+			mu.Lock()
+			events = append(events, event)
+			mu.Unlock()
+		}
+	}()
 	return func() []watch.Event {
 		t.Helper()
-		// A Sandbox of the row's own marks the place in the stream.
+		// A Sandbox of the row's own, which nobody owns, marks the place in the stream.
 		mark := create(t, namespace, fmt.Sprintf("mark-%d", time.Now().UnixNano()), framework.Suspended)
-		for {
-			event := next(t, watcher)
-			sandbox, ok := event.Object.(*v1beta1.Sandbox)
-			switch {
-			case !ok:
-				t.Fatalf("got %s %+v", event.Type, event.Object)
-			case sandbox.UID == mark.UID:
-				return events
-			case !strings.HasPrefix(sandbox.Name, "mark-"):
-				events = append(events, event)
+		var until []watch.Event
+		eventually(t, "end of the history of "+namespace, func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			end := slices.IndexFunc(events, func(event watch.Event) bool {
+				sandbox, ok := event.Object.(*v1beta1.Sandbox)
+				return ok && sandbox.UID == mark.UID
+			})
+			if end < 0 {
+				return fmt.Errorf("it is not among %d events", len(events))
 			}
-		}
+			until = slices.Clone(events[:end])
+			return nil
+		})
+		return until
 	}
 }
 
