@@ -142,8 +142,10 @@ func (m *measurement) createPods(ctx context.Context, s scenario) ([]time.Durati
 
 // attempt is what became of one claim.
 type attempt struct {
-	name            string
-	begin, answered time.Time
+	name  string
+	begin time.Time
+	// answered is when the claim was created, and zero if it was not.
+	answered time.Time
 	// ready is when the client could first know that the claim is: from the answer, or else from the watch.
 	ready time.Time
 	// watched is when the watch told that the claim was ready.
@@ -181,10 +183,10 @@ func (m *measurement) claimAll(ctx context.Context, s scenario, round int) []att
 func (m *measurement) claim(ctx context.Context, a *attempt) {
 	var claim *extensionsv1beta1.SandboxClaim
 	claim, a.err = m.user.Agents.ExtensionsV1beta1().SandboxClaims(m.namespace).Create(ctx, framework.NewClaim(a.name, objectName), metav1.CreateOptions{})
-	a.answered = time.Now()
 	if a.err != nil {
 		return
 	}
+	a.answered = time.Now()
 	a.sandbox = claim.Status.Sandbox.Name
 	if ready(claim) {
 		a.ready = a.answered
@@ -196,8 +198,7 @@ func (m *measurement) claim(ctx context.Context, a *attempt) {
 func (m *measurement) await(ctx context.Context, timeout time.Duration, a *attempt) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	a.watched, a.err = m.observer.await(ctx, a.name)
-	if a.ready.IsZero() {
+	if a.watched, a.err = m.observer.await(ctx, a.name); a.ready.IsZero() {
 		a.ready = a.watched
 	}
 }

@@ -46,7 +46,7 @@ func newTestResult(t *testing.T) *result {
 		{name: "some-0-0", begin: after(0), answered: after(4), ready: after(4), watched: after(10), inResponse: true, sandbox: "x"},
 		{name: "some-0-1", begin: after(0), answered: after(8), ready: after(20), watched: after(20)},
 	})
-	r.add([]attempt{{name: "some-1-0", begin: after(100), answered: after(101), err: errors.New("refused")}})
+	r.add([]attempt{{name: "some-1-0", begin: after(100), err: errors.New("refused")}})
 	before := &snapshot{processes: map[string]usage{"server": {cpu: time.Second, memory: 1e6, peak: 2e6}}, server: parseMetrics(t, `
 apiserver_request_duration_seconds_sum{resource="sandboxclaims",subresource="",verb="POST"} 1
 apiserver_request_duration_seconds_count{resource="sandboxclaims",subresource="",verb="POST"} 10

@@ -177,11 +177,9 @@ func (r *result) summarize() {
 		if a.inResponse {
 			inAnswer++
 		}
-		if a.err == nil {
-			posts = append(posts, a.answered.Sub(a.begin))
-			readies = append(readies, a.ready.Sub(a.begin))
-			watches = append(watches, a.watched.Sub(a.begin))
-		}
+		posts = appendSince(posts, a.begin, a.answered)
+		readies = appendSince(readies, a.begin, a.ready)
+		watches = appendSince(watches, a.begin, a.watched)
 	}
 	r.Claims = len(r.attempts)
 	r.Post, r.Ready, r.Watched, r.PodPost = latency.Of(posts), latency.Of(readies), latency.Of(watches), latency.Of(r.pods)
@@ -195,6 +193,14 @@ func (r *result) summarize() {
 		s.Client, s.KubeAPIServer = latency.Mean(posts), latency.Mean(s.kubeAPIServer)
 		s.Server, s.Etcd = 1000*quotient(s.serverSeconds, s.served), 1000*quotient(s.etcdSeconds, s.served)
 	}
+}
+
+// appendSince appends how long something took, if it happened at all.
+func appendSince(samples []time.Duration, begin, end time.Time) []time.Duration {
+	if end.IsZero() {
+		return samples
+	}
+	return append(samples, end.Sub(begin))
 }
 
 // summary is one line about the result.
