@@ -200,23 +200,22 @@ func (f *Fence) observe(ctx context.Context) (observation, error) {
 func (f *Fence) admit(ctx context.Context, observed observation, disturbances int) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	configMap, err := f.ledger.read(ctx)
+	c, err := f.compare(ctx, observed)
 	if err != nil {
 		f.close(ctx, fmt.Sprintf("the record of the storage is not available: %v", err))
 		return
 	}
-	v, recorded := f.judge(observed, configMap)
-	switch v {
+	switch c.verdict {
 	case replaced, rolledBack:
-		f.closeForLoss(ctx, v, observed, recorded)
+		f.closeForLoss(ctx, c.verdict, c.observed, c.recorded)
 		return
 	case accepted:
-		err = f.accept(ctx, observed, configMap)
+		err = f.accept(ctx, c.observed, c.configMap)
 	case unrecorded:
 		// A storage that is served from before it is recorded is not protected.
-		err = f.record(ctx, observed, configMap)
+		err = f.record(ctx, c.observed, c.configMap)
 	case intact:
-		f.recorded = recorded.revision
+		f.recorded = c.recorded.revision
 	}
 	if err != nil {
 		f.close(ctx, fmt.Sprintf("the storage cannot be recorded: %v", err))
@@ -235,22 +234,51 @@ func (f *Fence) keepRecord(ctx context.Context, observed observation) error {
 	f.recordedAt = f.clock.Now()
 	requestCtx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	configMap, err := f.ledger.read(requestCtx)
+	c, err := f.compare(requestCtx, observed)
 	if err == nil {
-		v, recorded := f.judge(observed, configMap)
 		switch {
-		case v == unrecorded, v == intact && recorded.revision < observed.revision:
-			err = f.record(requestCtx, observed, configMap)
-		case v == intact:
-			f.recorded = recorded.revision
+		case c.verdict == unrecorded, c.verdict == intact && c.recorded.revision < c.observed.revision:
+			err = f.record(requestCtx, c.observed, c.configMap)
+		case c.verdict == intact:
+			f.recorded = c.recorded.revision
 		default:
-			return f.lose(ctx, loss{reason: fmt.Sprintf("the storage %s is no longer the recorded one, which is %s", observed.token(), recorded)})
+			return f.lose(ctx, loss{reason: fmt.Sprintf("the storage %s is no longer the recorded one, which is %s", c.observed.token(), c.recorded)})
 		}
 	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Cannot raise the recorded high-water mark of the storage", "configMap", f.config.ConfigMap)
 	}
 	return nil
+}
+
+// comparison is that of the storage with the record of it. configMap is the one that has the record, nil if there is none.
+type comparison struct {
+	observed  observation
+	configMap *corev1.ConfigMap
+	verdict   verdict
+	recorded  record
+}
+
+// compare reads the record, and compares the storage with it. Another server may have moved on the mark and then the record since the
+// storage was observed. What seems lost is therefore looked at again: an intact storage has by then all that the record says.
+func (f *Fence) compare(ctx context.Context, observed observation) (comparison, error) {
+	configMap, err := f.ledger.read(ctx)
+	if err != nil {
+		return comparison{}, err
+	}
+	v, recorded := f.judge(observed, configMap)
+	if v == replaced || v == rolledBack {
+		again, err := f.marker.observe(ctx)
+		if err != nil {
+			return comparison{}, err
+		}
+		if !again.continues(observed) {
+			return comparison{}, fmt.Errorf("the storage changed from %s to %s meanwhile", observed.token(), again.token())
+		}
+		observed = again
+		v, recorded = f.judge(observed, configMap)
+	}
+	return comparison{observed, configMap, v, recorded}, nil
 }
 
 func (f *Fence) judge(observed observation, configMap *corev1.ConfigMap) (verdict, record) {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes/fake"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
@@ -323,6 +324,53 @@ func TestReplicasShareOneRecord(t *testing.T) {
 	check(t, other)
 	if got := c.writes.Load() - before; got != 0 {
 		t.Errorf("%d writes of what the other replica has recorded, want none", got)
+	}
+}
+
+// overtakenReader has something happen before the first read of a ConfigMap.
+type overtakenReader struct {
+	corev1client.ConfigMapInterface
+	overtake func()
+	reads    int
+}
+
+func (r *overtakenReader) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ConfigMap, error) {
+	if r.reads++; r.reads == 1 {
+		r.overtake()
+	}
+	return r.ConfigMapInterface.Get(ctx, name, options)
+}
+
+// TestRecordMayBeNewerThanTheObservation has another replica move mark and record on when a replica has observed the storage and not yet
+// read the record.
+func TestRecordMayBeNewerThanTheObservation(t *testing.T) {
+	for name, test := range map[string]struct{ served bool }{"replica that starts": {false}, "replica that serves": {true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, c := startStorage(t), newMainCluster(t)
+			other, _ := newFence(t, s, c)
+			check(t, other)
+			f, clock := newFence(t, s, c)
+			if test.served {
+				check(t, f)
+			}
+			s.grow(1)
+			clock.Step(DefaultPeriod)
+			reader := &overtakenReader{ConfigMapInterface: f.ledger.configMaps, overtake: func() {
+				s.grow(1)
+				if err := other.finish(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}}
+			f.ledger.configMaps = reader
+			check(t, f)
+			if reader.reads == 0 {
+				t.Error("the record was not read")
+			}
+			expectOpen(t, f)
+			check(t, f)
+			expectOpen(t, f)
+		})
 	}
 }
 
