@@ -14,7 +14,8 @@ import (
 
 // Adopt makes a member of a pool the claim's. Owner and labels say so from then on; the metadata of the Pod becomes what the template and
 // the claim say. Everything else stays as it was warmed: Pod, volumes, service. The template is that which the pool names now, or nil if
-// there is none any more. The error is a *Rejection, and then the Sandbox is as it was.
+// there is none any more. The error is a *Rejection, and then the Sandbox is as it was. Whoever stores the Sandbox does so past its strategy,
+// so the generation counts the change of the spec here.
 func Adopt(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.SandboxTemplate) error {
 	base, hash := templateMetadata(sandbox, template)
 	if rejection := checkContradictions(claim, base); rejection != nil {
@@ -29,6 +30,7 @@ func Adopt(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedForClaimAnnotation)
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedAtAnnotation)
 	setTraceContext(sandbox, claim)
+	sandbox.Generation++
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 // adopted returns the member as it is to be once the claim has it, with the given metadata for its Pod.
 func adopted(templateRef string, metadata agentsv1beta1.PodMetadata, changes ...func(*sandbox)) *sandbox {
 	s := testMember()
+	s.Generation++
 	s.Labels = pairs{
 		agentsv1beta1.SandboxTemplateRefHashLabel: naming.Hash(templateRef), agentsv1beta1.LaunchTypeLabel: "warm", agentsv1beta1.ClaimUIDLabel: "claim-uid",
 	}
