@@ -76,7 +76,7 @@ type Controller struct {
 	terminating   *namespace.Terminating
 	firstSeen     *firstSeen
 	waiting       *waiting
-	unanswered    *unanswered
+	coldStarts    *coldStarts
 }
 
 // New returns a Controller that collects work from the informers at once and does it while Run runs.
@@ -104,7 +104,7 @@ func New(config Config) (*Controller, error) {
 		terminating:   namespace.NewTerminating(config.Clock),
 		firstSeen:     newFirstSeen(),
 		waiting:       newWaiting(),
-		unanswered:    newUnanswered(),
+		coldStarts:    newColdStarts(),
 	}
 	c.loop = loop.New(loop.Config{Name: loopName, Reconcile: c.reconcile, Passes: config.Passes, Clock: config.Clock})
 	config.AllowedLabelDomains.OnChange(c.enqueueInvalidMetadata)

@@ -12,7 +12,9 @@
 // Four rules keep it from getting two:
 //   - a Sandbox is the claim's if the claim controls it by UID, whatever names, labels and annotations say;
 //   - a Sandbox that is made for a claim has its name, so that a second create fails, and is answered by a live read;
-//   - a claim whose binding got no answer is written to before anything else is done for it, so that a late binding fails;
+//   - before it is made the claim says so, by a write that is conditional on its version: bindings that are under way fail then, and the
+//     API server makes no others. That ends with the Sandbox, or when each request to make it was refused. A controller that finds such
+//     a claim cannot know that, and goes on with it;
 //   - that there is no pool, no template or no Sandbox is believed only after a live read, and so is a refusal by the template, because
 //     clients give up on these.
 package sandboxclaim

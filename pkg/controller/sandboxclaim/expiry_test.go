@@ -172,20 +172,23 @@ func TestClaimThatWasGivenMoreTimeDoesNotExpire(t *testing.T) {
 // TestExtendedClaimGetsAnotherSandbox: the one before was deleted because the claim had expired, so nobody misses it.
 func TestExtendedClaimGetsAnotherSandbox(t *testing.T) {
 	t.Run("after the first is gone", func(t *testing.T) {
-		c, s := boundPair(stamped, shutdownAt(testTime(), retainPolicy))
+		c, s := bind(testClaim(stamped, ttl(0, retainPolicy)), testMember(finished(testTime())))
 		f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
 		f.mustPass()
 		f.inCache(f.live())
 		f.dropFromCache(s)
 		f.mustPass()
 		extended := f.live()
-		extended.Spec.Lifecycle = nil
+		ttl(60, retainPolicy)(extended)
 		extended.ResourceVersion = f.nextVersion()
 		f.update(extended)
 		f.sync()
 		f.mustPass()
-		f.wantReady("False/SandboxNotReady: Sandbox is not ready")
-		f.wantSandboxName("c1")
+		f.wantReady(beingMade)
+		f.wantOnly("c1")
+		if end := deadline(f.live()); !end.IsZero() {
+			t.Errorf("it expires at %v for the Sandbox before", end)
+		}
 	})
 	t.Run("while the first goes", func(t *testing.T) {
 		c, s := bind(testClaim(stamped, ttl(0, retainPolicy)), testMember(finished(testTime())))
@@ -202,8 +205,8 @@ func TestExtendedClaimGetsAnotherSandbox(t *testing.T) {
 
 		f.dropFromCache(s)
 		f.mustPass()
-		f.wantWrites("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
-		f.wantSandboxName("c1")
+		f.wantWrites("patch sandboxclaims/status", "patch sandboxclaims/status", "create sandboxes")
+		f.wantOnly("c1")
 		if end := deadline(f.live()); !end.IsZero() {
 			t.Errorf("it expires at %v for the Sandbox before", end)
 		}

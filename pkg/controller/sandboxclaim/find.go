@@ -40,6 +40,10 @@ func (c *Controller) find(ctx context.Context, claim *extensionsv1beta1.SandboxC
 		return finding{sandbox: sandbox}, err
 	}
 	name := claim.Status.Sandbox.Name
+	if start, _ := c.coldStarts.of(claim); start.made && extensionsv1beta1.StartedCold(claim.Status.Conditions) {
+		// The claim has not said so yet.
+		name = claim.Name
+	}
 	if name == "" {
 		return finding{lost: readyReason(&claim.Status) == extensionsv1beta1.ClaimReasonSandboxMissing}, nil
 	}

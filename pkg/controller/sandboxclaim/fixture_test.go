@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
@@ -179,7 +180,7 @@ type fixture struct {
 	clock  *clocktesting.FakeClock
 	events chan string
 	// version is the last resource version that the server has given.
-	version int
+	version *int
 }
 
 // newFixture returns a fixture whose clock stands still, at the second at which the claim was created.
@@ -193,23 +194,14 @@ func newFixture(t testing.TB) *fixture {
 
 func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 	t.Helper()
-	f := &fixture{t: t, server: sandboxfake.NewSimpleClientset(), version: 1000}
-	recorder := events.NewFakeRecorder(100)
-	f.events = recorder.Events
-	domains, err := labeldomains.NewFile("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Controller, err = New(Config{
-		SandboxClient: f.server, SandboxInformers: informer.NewFactory(f.server), Recorder: recorder,
-		AllowedLabelDomains: domains, WarmCandidateGracePeriod: testGrace, Clock: clock,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := &fixture{t: t, server: sandboxfake.NewSimpleClientset(), version: ptr.To(1000)}
+	f.start(clock)
 	f.server.PrependReactor("patch", "*", f.patch)
 	f.server.PrependReactor("create", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
 		made := action.(ktesting.CreateAction).GetObject().(*sandbox)
+		if dryRun(action) && f.sandbox(made.Name) == nil {
+			return true, made, nil
+		}
 		made.UID, made.ResourceVersion, made.CreationTimestamp = "made-uid", f.nextVersion(), metav1.NewTime(testTime())
 		return false, nil, nil
 	})
@@ -217,9 +209,36 @@ func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 	return f
 }
 
+// start starts a controller that knows nothing yet.
+func (f *fixture) start(clock clock.WithTicker) {
+	f.t.Helper()
+	recorder := events.NewFakeRecorder(100)
+	f.events = recorder.Events
+	domains, err := labeldomains.NewFile("")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.Controller, err = New(Config{
+		SandboxClient: f.server, SandboxInformers: informer.NewFactory(f.server), Recorder: recorder,
+		AllowedLabelDomains: domains, WarmCandidateGracePeriod: testGrace, Clock: clock,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// killed returns what a successor of the controller finds: the same server, and nothing in the cache.
+func (f *fixture) killed() *fixture {
+	f.t.Helper()
+	f.server.ClearActions()
+	successor := &fixture{t: f.t, server: f.server, clock: f.clock, version: f.version}
+	successor.start(f.clock)
+	return successor
+}
+
 func (f *fixture) nextVersion() string {
-	f.version++
-	return strconv.Itoa(f.version)
+	*f.version++
+	return strconv.Itoa(*f.version)
 }
 
 // patch does what the fake server lacks: conflicts and new versions.
@@ -254,6 +273,12 @@ func (f *fixture) patch(action ktesting.Action) (bool, runtime.Object, error) {
 	}
 	object.SetResourceVersion(f.nextVersion())
 	return true, after, f.server.Tracker().Update(action.GetResource(), after, action.GetNamespace())
+}
+
+// dryRun says whether an action is the creation of what is not to be kept.
+func dryRun(action ktesting.Action) bool {
+	create, ok := action.(ktesting.CreateActionImpl)
+	return ok && len(create.CreateOptions.DryRun) > 0
 }
 
 // bindReturns says how the server answers the request to bind the claim.
@@ -409,7 +434,7 @@ func (f *fixture) mustPass() time.Duration {
 	return after
 }
 
-// writes returns what was asked of the server since the last call but to read, as "verb resource[/subresource]".
+// writes returns what was asked of the server since the last call but to read, as "verb resource[/subresource]", and whether for good.
 func (f *fixture) writes() []string {
 	var writes []string
 	for _, request := range f.requests() {
@@ -426,6 +451,9 @@ func (f *fixture) requests() []string {
 		request := action.GetVerb() + " " + action.GetResource().Resource
 		if action.GetSubresource() != "" {
 			request += "/" + action.GetSubresource()
+		}
+		if dryRun(action) {
+			request += " (dry run)"
 		}
 		requests = append(requests, request)
 	}
@@ -480,6 +508,9 @@ func (f *fixture) wantEvents(want ...string) {
 func (f *fixture) refuse(verb, resource string, err error) {
 	f.server.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
+
+// heal undoes what was last done to the server's answers.
+func (f *fixture) heal() { f.server.ReactionChain = f.server.ReactionChain[1:] }
 
 // queued returns the names of what is due for a pass, in order, and empties the queue.
 func (f *fixture) queued() []string {

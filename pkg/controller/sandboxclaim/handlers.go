@@ -40,7 +40,7 @@ func (c *Controller) claimHandler() cache.ResourceEventHandler {
 			}
 			c.claimWrites.Delivered(after)
 			if before != nil && before.UID != after.UID {
-				c.forget(before)
+				c.firstSeen.forget(before.UID)
 				c.firstSeen.note(after.UID, c.config.Clock.Now())
 			}
 			if claimChanged(before, after) {
@@ -50,17 +50,12 @@ func (c *Controller) claimHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(obj any) {
 			if claim, ok := informer.Untomb(obj).(*extensionsv1beta1.SandboxClaim); ok {
 				c.claimWrites.Deleted(claim)
-				c.forget(claim)
+				c.firstSeen.forget(claim.UID)
+				// A pass may be under way. The next one forgets the rest.
+				c.loop.Queue.Add(cache.MetaObjectToName(claim))
 			}
 		},
 	}
-}
-
-// forget drops what is remembered of a claim that is gone.
-func (c *Controller) forget(claim *extensionsv1beta1.SandboxClaim) {
-	c.firstSeen.forget(claim.UID)
-	c.unanswered.forget(claim.UID)
-	c.waiting.remove(cache.MetaObjectToName(claim))
 }
 
 // claimChanged says whether a change of a claim can ask for anything. Its status cannot, nor can annotations: those that count are

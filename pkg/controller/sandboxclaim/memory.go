@@ -103,34 +103,41 @@ func (w *waiting) next(pool cache.ObjectName) (claim cache.ObjectName, ok bool) 
 	return claim, ok
 }
 
-// unanswered holds the versions of claims whose binding was asked for and got no answer. It may be carried out yet, as long as the claim
-// is in this version. It is safe for concurrent use.
-type unanswered struct {
-	mu       sync.Mutex
-	versions map[types.UID]string
+// coldStart is what this process knows of the Sandbox that is being made for a claim.
+type coldStart struct {
+	claim types.UID
+	// open says that there may be a request to make it that nobody waits for any more. It may be carried out yet.
+	open bool
+	// made says that the Sandbox has been there.
+	made bool
 }
 
-func newUnanswered() *unanswered { return &unanswered{versions: map[types.UID]string{}} }
-
-func (u *unanswered) note(claim *extensionsv1beta1.SandboxClaim) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.versions[claim.UID] = claim.ResourceVersion
+// coldStarts holds the cold starts that this process has begun or taken over. It may be lost: they are taken over then. It is safe for
+// concurrent use.
+type coldStarts struct {
+	mu     sync.Mutex
+	byName map[cache.ObjectName]coldStart
 }
 
-func (u *unanswered) forget(uid types.UID) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.versions, uid)
+func newColdStarts() *coldStarts { return &coldStarts{byName: map[cache.ObjectName]coldStart{}} }
+
+// of returns the cold start of the claim, and says false if this process does not know of one.
+func (c *coldStarts) of(claim *extensionsv1beta1.SandboxClaim) (coldStart, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	start, ok := c.byName[cache.MetaObjectToName(claim)]
+	return start, ok && start.claim == claim.UID
 }
 
-// threatens says whether the claim may still be bound by a request that was given up.
-func (u *unanswered) threatens(claim *extensionsv1beta1.SandboxClaim) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	version, ok := u.versions[claim.UID]
-	if ok && version != claim.ResourceVersion {
-		delete(u.versions, claim.UID)
-	}
-	return ok && version == claim.ResourceVersion
+func (c *coldStarts) note(claim *extensionsv1beta1.SandboxClaim, start coldStart) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	start.claim = claim.UID
+	c.byName[cache.MetaObjectToName(claim)] = start
+}
+
+func (c *coldStarts) forget(claim cache.ObjectName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byName, claim)
 }

@@ -25,14 +25,17 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxtemplate"
 )
 
+// beingMade is what a claim says whose Sandbox has not said anything yet.
+const beingMade = `False/SandboxCreatePending: Sandbox "c1" is being created`
+
 // TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch counts what a claim without a member to have costs until it is ready.
 func TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch(t *testing.T) {
 	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
 
 	f.mustPass()
-	f.wantRequests("get sandboxclaims", "create sandboxes", "patch sandboxclaims/status")
-	f.wantReady("False/SandboxNotReady: Sandbox is not ready")
-	f.wantSandboxName("c1")
+	f.wantRequests("patch sandboxclaims/status", "create sandboxes")
+	f.wantReady(beingMade)
+	f.wantSandboxName("")
 	f.wantEvents(`Normal SandboxProvisioned Created Sandbox "c1"`)
 	want, err := claimedsandbox.New(testClaim(), testTemplate())
 	if err != nil {
@@ -49,11 +52,14 @@ func TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch(t *testing.T) {
 	f.wantRequests()
 
 	f.sync()
+	f.mustPass()
+	f.wantRequests()
 	warming(made)
 	f.inCache(made)
 	f.mustPass()
 	f.wantRequests("patch sandboxclaims/status")
 	f.wantReady("False/DependenciesNotReady: Pod exists with phase: Pending")
+	f.wantSandboxName("c1")
 
 	f.clock.Step(1500 * time.Millisecond)
 	f.inCache(f.live())
@@ -93,14 +99,13 @@ func TestC1PoolAndTemplateComeLater(t *testing.T) {
 	f.templateHandler().OnAdd(testTemplate(), false)
 	f.wantQueued(testName)
 	f.mustPass()
-	f.wantReady("False/SandboxNotReady: Sandbox is not ready")
-	f.wantSandboxName("c1")
+	f.wantReady(beingMade)
 }
 
 func TestPoolThatTheCacheDoesNotShowYetIsNotMissing(t *testing.T) {
 	f := newFixture(t).onServer(testPool(), testTemplate()).created(testClaim())
 	f.mustPass()
-	f.wantReady("False/SandboxNotReady: Sandbox is not ready")
+	f.wantReady(beingMade)
 }
 
 func TestServerThatDoesNotAnswerMissesNothing(t *testing.T) {
@@ -155,7 +160,7 @@ func TestRefusalByATemplateThatTheCacheHasLateDoesNotCount(t *testing.T) {
 	f := newFixture(t).everywhere(testPool()).inCache(testTemplate()).onServer(testTemplate(func(t *template) { t.Spec.EnvVarsInjectionPolicy = "Allowed" })).
 		created(testClaim(withVariable))
 	f.mustPass()
-	f.wantReady("False/SandboxNotReady: Sandbox is not ready")
+	f.wantReady(beingMade)
 	if env := f.sandbox("c1").Spec.PodTemplate.Spec.Containers[0].Env; len(env) != 1 || env[0].Value != "1" {
 		t.Errorf("env is %v", env)
 	}
@@ -184,10 +189,26 @@ func TestNothingIsMadeInATerminatingNamespace(t *testing.T) {
 	refusal := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "c1", nil)
 	refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	f.refuse("create", "sandboxes", refusal)
+	for range 2 {
+		if after := f.mustPass(); after != namespace.TerminatingDelay {
+			t.Errorf("comes back after %v", after)
+		}
+	}
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
+}
+
+func TestNothingIsSaidInANamespaceThatIsKnownToBeTerminating(t *testing.T) {
+	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	refusal := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "other", nil)
+	refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	_, err := namespace.Create(f.terminating, testClaim(), func() (*sandbox, error) { return nil, refusal })
+	if !namespace.IsTerminating(err) {
+		t.Fatal(err)
+	}
 	if after := f.mustPass(); after != namespace.TerminatingDelay {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantReady("absent")
+	f.wantRequests()
 }
 
 // TestC12NameOfAnExistingSandbox: the claim says so and does not touch it, and goes on when it is gone.
@@ -211,19 +232,17 @@ func TestC12NameOfAnExistingSandbox(t *testing.T) {
 	f.sandboxHandler().OnDelete(foreign)
 	f.wantQueued(testName)
 	f.mustPass()
-	f.wantReady("False/SandboxNotReady: Sandbox is not ready")
+	f.wantReady(beingMade)
 }
 
 // TestC14AlreadyExistsIsNoError: a Sandbox that was made by a request without an answer is found, by UID.
 func TestC14AlreadyExistsIsNoError(t *testing.T) {
-	made, err := claimedsandbox.New(testClaim(), testTemplate())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(made).created(testClaim())
+	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(made(testClaim())).created(testClaim())
 	f.mustPass()
-	f.wantReady("False/SandboxNotReady: Sandbox is not ready")
-	f.wantSandboxName("c1")
+	f.wantReady(beingMade)
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
+	f.mustPass()
+	f.wantWrites()
 	f.wantEvents()
 }
 
@@ -234,7 +253,8 @@ func TestClaimThatWasBoundMeanwhileGetsNoSandboxOfItsOwn(t *testing.T) {
 	if _, err := f.pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
-	f.wantWrites()
+	f.wantWrites("patch sandboxclaims/status")
+	f.wantSandboxName("p1-x")
 }
 
 func TestReadyMemberIsTaken(t *testing.T) {
@@ -271,7 +291,7 @@ func TestWhatIsNoMemberIsNotTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t).everywhere(testPool(), testTemplate()).inCache(testMember(change)).created(testClaim())
 			f.mustPass()
-			f.wantWrites("create sandboxes", "patch sandboxclaims/status")
+			f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 		})
 	}
 }
@@ -287,7 +307,7 @@ func TestMemberThatThePoolIsAboutToReplaceIsNotAskedFor(t *testing.T) {
 		member *sandbox
 		want   []string
 	}{
-		"stale": {testMember(), []string{"create sandboxes", "patch sandboxclaims/status"}},
+		"stale": {testMember(), []string{"patch sandboxclaims/status", "create sandboxes"}},
 		"fresh": {testMember(fresh), []string{"create sandboxclaims/bind", "patch sandboxclaims"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -303,7 +323,7 @@ func TestClaimWithVariablesTakesNoMember(t *testing.T) {
 	f := newFixture(t).everywhere(testPool(), testTemplate(func(t *template) { t.Spec.EnvVarsInjectionPolicy = "Allowed" }), testMember()).
 		created(testClaim(withVariable))
 	f.mustPass()
-	f.wantWrites("create sandboxes", "patch sandboxclaims/status")
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 }
 
 // TestW11WaitForAMemberThatWarmsUp: without a word, for the grace period, and no longer.
@@ -318,7 +338,7 @@ func TestW11WaitForAMemberThatWarmsUp(t *testing.T) {
 
 	f.clock.Step(1500 * time.Millisecond)
 	f.mustPass()
-	f.wantWrites("create sandboxes", "patch sandboxclaims/status")
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 	if _, waits := f.waiting.next(cache.NewObjectName(testNamespace, "p1")); waits {
 		t.Error("it still waits")
 	}
@@ -366,7 +386,7 @@ func TestServerThatGivesNothingIsAskedAgainAndThenNotWaitedFor(t *testing.T) {
 
 	f.clock.Step(testGrace)
 	f.mustPass()
-	f.wantWrites("create sandboxclaims/bind", "create sandboxes", "patch sandboxclaims/status")
+	f.wantWrites("create sandboxclaims/bind", "patch sandboxclaims/status", "create sandboxes")
 }
 
 func TestLostRacesAreReportedAndTriedAgain(t *testing.T) {
@@ -383,7 +403,7 @@ func TestLostRacesAreReportedAndTriedAgain(t *testing.T) {
 	f.dropFromCache(testMember())
 	f.requests()
 	f.mustPass()
-	f.wantWrites("create sandboxes", "patch sandboxclaims/status")
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 }
 
 func TestRefusedBindingIsReportedAndTriedAgain(t *testing.T) {
@@ -413,86 +433,16 @@ func TestBindingOfAClaimThatIsGone(t *testing.T) {
 	f.wantWrites("create sandboxclaims/bind")
 }
 
-// TestBindingWithoutAnAnswer is case C3 where it is hardest: what was asked for may happen yet, so the claim is changed before anything else
-// is done for it. The transaction that binds is conditional on the version that the claim had.
-func TestBindingWithoutAnAnswer(t *testing.T) {
-	noAnswer := func() (*claim, error) { return nil, apierrors.NewTimeoutError("the answer was lost", 1) }
-	t.Run("not carried out", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
-		f.bindReturns(noAnswer)
-		if _, err := f.pass(); err == nil {
-			t.Error("no error")
-		}
-		f.wantWrites("create sandboxclaims/bind")
-		f.dropFromCache(testMember())
-		f.mustPass()
-		f.wantRequests("patch sandboxclaims/status", "get sandboxclaims", "create sandboxes", "patch sandboxclaims/status")
-		f.wantSandboxName("c1")
-	})
-	t.Run("twice", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
-		f.bindReturns(noAnswer)
-		for range 2 {
-			if _, err := f.pass(); err == nil {
-				t.Error("no error")
-			}
-		}
-		f.wantWrites("create sandboxclaims/bind", "patch sandboxclaims/status", "create sandboxclaims/bind")
-		before := f.live().ResourceVersion
-		f.dropFromCache(testMember())
-		f.mustPass()
-		f.wantWrites("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
-		if f.live().ResourceVersion == before {
-			t.Error("the claim was not changed")
-		}
-	})
-	t.Run("carried out", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
-		f.bindReturns(func() (*claim, error) {
-			bound, adopted := bind(f.live(), testMember())
-			bound.ResourceVersion = f.nextVersion()
-			f.update(bound, adopted)
-			return noAnswer()
-		})
-		if _, err := f.pass(); err == nil {
-			t.Error("no error")
-		}
-		f.requests()
-		f.dropFromCache(testMember())
-		if _, err := f.pass(); !failure.Outdated(err) {
-			t.Errorf("error is %v", err)
-		}
-		if f.sandbox(testName) != nil {
-			t.Error("a second Sandbox was made")
-		}
-		f.sync()
-		f.mustPass()
-		f.wantSandboxName("p1-x")
-		f.wantReady("True/DependenciesReady: Pod is Ready")
-	})
-	t.Run("fence cannot be written", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
-		f.bindReturns(noAnswer)
-		if _, err := f.pass(); err == nil {
-			t.Error("no error")
-		}
-		f.refuse("patch", "sandboxclaims/status", unavailable())
-		f.dropFromCache(testMember())
-		if _, err := f.pass(); err == nil {
-			t.Error("no error")
-		}
-		if f.sandbox(testName) != nil {
-			t.Error("a Sandbox was made though the claim may be bound yet")
-		}
-	})
-}
-
 func TestClaimIsForgottenWhenItIsGone(t *testing.T) {
 	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
 	f.mustPass()
-	f.unanswered.note(testClaim())
+	f.coldStarts.note(testClaim(), coldStart{})
+	f.queued()
+	f.dropFromCache(testClaim())
 	f.claimHandler().OnDelete(cache.DeletedFinalStateUnknown{Key: "k", Obj: testClaim()})
-	if len(f.firstSeen.at)+len(f.waiting.pools)+len(f.waiting.poolOf)+len(f.unanswered.versions) > 0 {
+	f.wantQueued(testName)
+	f.mustPass()
+	if len(f.firstSeen.at)+len(f.waiting.pools)+len(f.waiting.poolOf)+len(f.coldStarts.byName) > 0 {
 		t.Error("memory of a claim that is gone remains")
 	}
 }

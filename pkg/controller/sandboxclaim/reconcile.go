@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -42,6 +43,8 @@ type outcome struct {
 func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time.Duration, error) {
 	cached, err := c.claims.SandboxClaims(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
+		c.waiting.remove(name)
+		c.coldStarts.forget(name)
 		return 0, nil
 	}
 	if err != nil {
@@ -118,8 +121,27 @@ func (c *Controller) follow(ctx context.Context, o *outcome, sandbox *agentsv1be
 	if sandbox.DeletionTimestamp == nil {
 		sandbox, o.retry = c.syncMetadata(ctx, o, sandbox)
 	}
+	c.mirror(o, sandbox)
+}
+
+// mirror makes the claim say what its Sandbox says. While one that was made for it says nothing, the claim goes on saying that it is being
+// made: to be told that it was would cost a write and help nobody.
+func (c *Controller) mirror(o *outcome, sandbox *agentsv1beta1.Sandbox) {
+	if extensionsv1beta1.StartedCold(o.claim.Status.Conditions) {
+		c.coldStarts.note(o.claim, coldStart{made: true})
+		if silent(sandbox) {
+			return
+		}
+	} else {
+		c.coldStarts.forget(cache.MetaObjectToName(o.claim))
+	}
 	status := claimedsandbox.Status(o.claim, sandbox)
 	o.status = &status
+}
+
+// silent says whether there is nothing to tell of a Sandbox.
+func silent(sandbox *agentsv1beta1.Sandbox) bool {
+	return sandbox.DeletionTimestamp == nil && meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.SandboxConditionReady) == nil
 }
 
 // syncMetadata makes the metadata of the Sandbox and its Pod what claim and template say, and returns the Sandbox as it then is. Without

@@ -19,7 +19,6 @@ import (
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/claimedsandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxtemplate"
 )
 
@@ -32,8 +31,8 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 			c.waiting.remove(name)
 		}
 	}()
-	if err := c.settle(ctx, o); err != nil {
-		o.retry = err
+	if err := c.clear(ctx, o); err != nil {
+		o.retry = ignoreNotFound(err)
 		return
 	}
 	from, problem, err := c.source(ctx, o.claim)
@@ -42,10 +41,10 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 		o.retry = err
 		return
 	case problem != nil:
-		o.status = statusWithoutSandbox(o.claim, problem, c.config.Clock.Now())
+		c.fail(o, problem)
 		return
 	}
-	if !claimedsandbox.NeedsColdStart(o.claim) {
+	if !claimedsandbox.NeedsColdStart(o.claim) && !extensionsv1beta1.StartedCold(o.claim.Status.Conditions) && !c.mayBeMade(o.claim) {
 		first, _ := c.firstSeen.when(o.claim)
 		c.waiting.add(cache.MetaObjectToName(from.pool), name, first)
 		var done bool
@@ -53,21 +52,14 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 			return
 		}
 	}
-	c.make(ctx, o, from)
+	c.startCold(ctx, o, from)
 }
 
-// settle prepares the claim for getting a Sandbox: what it says of an earlier one goes, and a binding that may still be carried out is made
-// impossible.
-func (c *Controller) settle(ctx context.Context, o *outcome) error {
+// clear removes what the claim says of an earlier Sandbox, which is gone because the claim had expired.
+func (c *Controller) clear(ctx context.Context, o *outcome) error {
 	status := o.claim.Status.DeepCopy()
-	if status.Sandbox.Name != "" {
-		status.Sandbox = extensionsv1beta1.ClaimedSandboxStatus{}
-		meta.RemoveStatusCondition(&status.Conditions, extensionsv1beta1.ClaimConditionFinished)
-	}
-	if c.unanswered.threatens(o.claim) {
-		// The message is another each time, so that this is a change of the claim, which the binding does not survive.
-		status = statusWithoutSandbox(o.claim, conflict(fmt.Sprintf("binding version %s got no answer", o.claim.ResourceVersion)), c.config.Clock.Now())
-	}
+	status.Sandbox = extensionsv1beta1.ClaimedSandboxStatus{}
+	meta.RemoveStatusCondition(&status.Conditions, extensionsv1beta1.ClaimConditionFinished)
 	updated, err := c.writeStatus(ctx, o.claim, status)
 	if err != nil {
 		return err
@@ -76,8 +68,12 @@ func (c *Controller) settle(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-func conflict(detail string) *notReady {
-	return &notReady{extensionsv1beta1.ClaimReasonAdoptionConflict, detail + "; the next pass retries from a converged view"}
+// fail makes the claim say why it has no Sandbox. While one may yet be made for it that stays the reason, so that it is given no other.
+func (c *Controller) fail(o *outcome, problem *notReady) {
+	if c.mayBeMade(o.claim) {
+		problem = &notReady{extensionsv1beta1.ClaimReasonSandboxCreatePending, problem.message}
+	}
+	o.status = statusWithoutSandbox(o.claim, problem, c.config.Clock.Now())
 }
 
 // source returns where the claim's Sandbox comes from, or what is wrong with that. The pool is there if nothing is; the template need not
@@ -189,90 +185,16 @@ func (c *Controller) bindingFailed(o *outcome, err error) {
 		// The claim is gone, and so will be its entry in the cache.
 		o.retry = failure.ErrStale
 	case apierrors.IsConflict(err):
-		o.status = statusWithoutSandbox(o.claim, conflict(err.Error()), c.config.Clock.Now())
+		c.fail(o, &notReady{extensionsv1beta1.ClaimReasonAdoptionConflict, err.Error() + "; the next pass retries from a converged view"})
 		o.retry = err
 	case answered(err):
 		// What is wrong with a claim was looked for before. If the API server knows better, so will the cache.
-		o.status = statusWithoutSandbox(o.claim, reconcilerError(err), c.config.Clock.Now())
+		c.fail(o, reconcilerError(err))
 		o.retry = err
 	default:
-		c.unanswered.note(o.claim)
+		// It may be carried out yet, as long as the claim is as it is. Nothing is done for the claim before it has been written to.
 		o.retry = err
 	}
-}
-
-// answered says whether an error is the API server's word that it has not done what was asked.
-func answered(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err)
-}
-
-// make creates a Sandbox for the claim.
-func (c *Controller) make(ctx context.Context, o *outcome, from source) {
-	if from.template == nil {
-		problem := &notReady{
-			extensionsv1beta1.ClaimReasonTemplateNotFound, fmt.Sprintf("SandboxTemplate %q not found", from.pool.Spec.SandboxTemplateRef.Name),
-		}
-		o.status = statusWithoutSandbox(o.claim, problem, c.config.Clock.Now())
-		return
-	}
-	sandbox, created, err := c.createSandbox(ctx, o.claim, from.template)
-	switch {
-	case failure.Outdated(err) && !failure.Terminal(err):
-		o.retry = err
-		return
-	case namespace.IsTerminating(err):
-		o.after = namespace.TerminatingDelay
-		return
-	case err != nil:
-		problem, retry := blame(err)
-		o.status = statusWithoutSandbox(o.claim, problem, c.config.Clock.Now())
-		if retry {
-			o.retry = err
-		}
-		return
-	}
-	status := claimedsandbox.Status(o.claim, sandbox)
-	o.status = &status
-	if created {
-		c.config.Metrics.countStart(o.claim, sandbox)
-		o.events = append(o.events, provisionedEvent(sandbox.Name))
-	}
-}
-
-// createSandbox creates the Sandbox of the claim, or finds it created.
-func (c *Controller) createSandbox(
-	ctx context.Context, claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1.SandboxTemplate,
-) (*agentsv1beta1.Sandbox, bool, error) {
-	live, err := c.liveClaim(ctx, claim)
-	if err != nil {
-		return nil, false, err
-	}
-	if live.ResourceVersion != claim.ResourceVersion {
-		// Another version may be bound, or want something else.
-		return nil, false, failure.ErrStale
-	}
-	desired, err := claimedsandbox.New(claim, template)
-	if err != nil {
-		return nil, false, err
-	}
-	sandboxes := c.config.SandboxClient.AgentsV1beta1().Sandboxes(claim.Namespace)
-	sandbox, created, err := namespace.CreateOrGet(c.terminating, claim,
-		func() (*agentsv1beta1.Sandbox, error) {
-			return sandboxes.Create(ctx, desired, metav1.CreateOptions{FieldManager: Name})
-		},
-		func() (*agentsv1beta1.Sandbox, error) {
-			return sandboxes.Get(ctx, desired.Name, metav1.GetOptions{})
-		})
-	if err != nil {
-		return nil, false, fmt.Errorf("creating sandbox %q: %w", desired.Name, err)
-	}
-	if !claimedsandbox.Controls(claim, sandbox) {
-		return nil, false, &nameTakenError{sandbox.Name}
-	}
-	sandbox.ManagedFields = nil
-	c.sandboxWrites.Created(sandbox)
-	return sandbox, created, nil
 }
 
 // graceLeft returns how long the claim may still wait for a member.

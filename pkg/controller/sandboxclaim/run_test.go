@@ -66,15 +66,16 @@ func TestRunFollowsAClaimThroughItsLife(t *testing.T) {
 	if _, err := extensions.SandboxTemplates(testNamespace).Create(ctx, testTemplate(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("a Sandbox is made", reason(extensionsv1beta1.ClaimReasonSandboxNotReady))
-
-	made, err := sandboxes.Get(ctx, testName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	readied(made)
-	made.ResourceVersion = "2000"
-	if _, err := sandboxes.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	var box *sandbox
+	f.eventually("a Sandbox is made", func() bool {
+		var err error
+		box, err = sandboxes.Get(ctx, testName, metav1.GetOptions{})
+		return err == nil
+	})
+	f.eventually("the claim says so", reason(extensionsv1beta1.ClaimReasonSandboxCreatePending))
+	readied(box)
+	box.ResourceVersion = "2000"
+	if _, err := sandboxes.UpdateStatus(ctx, box, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	f.eventually("the claim is ready and says since when", func() bool {

@@ -1,0 +1,350 @@
+// Copyright The sandbox-apiserver Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandboxclaim
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ktesting "k8s.io/client-go/testing"
+
+	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/claimedsandbox"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
+)
+
+// made returns the Sandbox that is made for a claim, as it is stored.
+func made(c *claim) *sandbox {
+	s, err := claimedsandbox.New(c, testTemplate())
+	if err != nil {
+		panic(err)
+	}
+	s.UID, s.ResourceVersion, s.CreationTimestamp = "made-uid", "900", metav1.NewTime(testTime())
+	return s
+}
+
+func noAnswer() error { return apierrors.NewTimeoutError("the answer was lost", 1) }
+
+func exceededQuota() error {
+	return apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), testName, errors.New("exceeded quota"))
+}
+
+// startedCold marks a claim for which a Sandbox is being made.
+func startedCold(c *claim) {
+	c.Status = *statusWithoutSandbox(c, &notReady{extensionsv1beta1.ClaimReasonSandboxCreatePending, `Sandbox "c1" is being created`}, testTime())
+}
+
+// createLoses makes the server lose its answer to the creation of a Sandbox, which it has carried out or not.
+func (f *fixture) createLoses(carriedOut bool) {
+	f.server.PrependReactor("create", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+		if carriedOut {
+			f.onServer(made(f.live()))
+		}
+		return true, nil, noAnswer()
+	})
+}
+
+// mustRetry makes a pass that is to be repeated.
+func (f *fixture) mustRetry() {
+	f.t.Helper()
+	if _, err := f.pass(); err == nil {
+		f.t.Error("the pass is not repeated")
+	}
+}
+
+// wantOnly checks that the only Sandbox that the claim controls is the one of the name.
+func (f *fixture) wantOnly(want string) {
+	f.t.Helper()
+	sandboxes, err := f.server.Tracker().List(resourceOf(&sandbox{}), agentsv1beta1.SchemeGroupVersion.WithKind("Sandbox"), testNamespace)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var got []string
+	for _, s := range sandboxes.(*agentsv1beta1.SandboxList).Items {
+		if claimedsandbox.Controls(f.live(), &s) {
+			got = append(got, s.Name)
+		}
+	}
+	if len(got) != 1 || got[0] != want {
+		f.t.Errorf("the claim has %q, want %q", got, want)
+	}
+}
+
+// TestC3LostAnswerToAColdStart: a member is ready by the time that the claim is looked at again, and not given to it.
+func TestC3LostAnswerToAColdStart(t *testing.T) {
+	for name, test := range map[string]struct {
+		carriedOut bool
+		want       []string
+	}{
+		"carried out":     {true, []string{"create sandboxes", "get sandboxes"}},
+		"not carried out": {false, []string{"create sandboxes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+			f.createLoses(test.carriedOut)
+			f.mustRetry()
+			f.wantRequests("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
+			f.wantReady(`False/SandboxCreatePending: Error seen: creating sandbox "c1": ` + noAnswer().Error())
+
+			f.heal()
+			f.inCache(f.live(), testMember())
+			f.mustPass()
+			f.wantRequests(test.want...)
+			f.wantOnly("c1")
+		})
+	}
+}
+
+// TestC3ControllerEndsWithinAColdStart has the points at which it can, and a successor that finds a member ready.
+func TestC3ControllerEndsWithinAColdStart(t *testing.T) {
+	cold := testClaim(startedCold)
+	for name, test := range map[string]struct {
+		claim *claim
+		// server has what was made by then, cache what the successor sees of it.
+		server, cache []runtime.Object
+		want          []string
+		wantSandbox   string
+	}{
+		"before the claim says so": {
+			claim: testClaim(), server: []runtime.Object{testMember()}, cache: []runtime.Object{testMember()},
+			want: []string{"create sandboxclaims/bind", "patch sandboxclaims"}, wantSandbox: "p1-x",
+		},
+		"after the claim said so": {
+			claim: cold, server: []runtime.Object{testMember()}, cache: []runtime.Object{testMember()},
+			want: []string{"patch sandboxclaims/status", "create sandboxes"}, wantSandbox: "c1",
+		},
+		"after the Sandbox was made, which the cache does not show": {
+			claim: cold, server: []runtime.Object{testMember(), made(cold)}, cache: []runtime.Object{testMember()},
+			want: []string{"patch sandboxclaims/status", "create sandboxes", "get sandboxes"}, wantSandbox: "c1",
+		},
+		"after the Sandbox was made": {
+			claim: cold, server: []runtime.Object{testMember(), made(cold)}, cache: []runtime.Object{testMember(), made(cold)},
+			wantSandbox: "c1",
+		},
+		"after the Sandbox said something": {
+			claim: cold, server: []runtime.Object{changed(made(cold), warming)}, cache: []runtime.Object{changed(made(cold), warming)},
+			want: []string{"patch sandboxclaims/status"}, wantSandbox: "c1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(testPool(), testTemplate(), test.claim).onServer(test.server...).inCache(test.cache...)
+			f.bindGives(testMember())
+			f.mustPass()
+			f.wantRequests(test.want...)
+			f.wantOnly(test.wantSandbox)
+			f.mustPass()
+			f.wantRequests()
+		})
+	}
+}
+
+// TestC3ColdStartIsTakenOver: what the one before has still under way for the claim fails, or else it could give it back to the pool's
+// members while the successor makes a Sandbox.
+func TestC3ColdStartIsTakenOver(t *testing.T) {
+	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f.createLoses(false)
+	f.mustRetry()
+	f.heal()
+	before := f.live()
+	successor := f.killed().inCache(testPool(), testTemplate(), before)
+	successor.mustPass()
+	successor.wantReady(beingMade + "; taken over at version " + before.ResourceVersion)
+	if _, err := f.writeStatus(t.Context(), before, statusWithoutSandbox(before, reconcilerError(exceededQuota()), testTime())); !failure.Outdated(err) {
+		t.Errorf("the predecessor ends the cold start: %v", err)
+	}
+	successor.wantOnly("c1")
+}
+
+func TestC3LostAnswerToTheIntentOfAColdStart(t *testing.T) {
+	for name, carriedOut := range map[string]bool{"carried out": true, "not carried out": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+			f.server.PrependReactor("patch", "sandboxclaims/status", func(action ktesting.Action) (bool, runtime.Object, error) {
+				if carriedOut {
+					if _, _, err := f.patch(action); err != nil {
+						t.Error(err)
+					}
+				}
+				return true, nil, noAnswer()
+			})
+			f.mustRetry()
+			f.wantRequests("patch sandboxclaims/status")
+			f.heal()
+			f.sync()
+			f.mustPass()
+			f.wantRequests("patch sandboxclaims/status", "create sandboxes")
+			f.wantOnly("c1")
+		})
+	}
+}
+
+// TestC3BindingWithoutAnAnswer: what was asked for may happen yet. It is conditional on the version that the claim had, and so is the
+// intent of a cold start, so that one of them fails.
+func TestC3BindingWithoutAnAnswer(t *testing.T) {
+	t.Run("not carried out", func(t *testing.T) {
+		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+		f.bindReturns(func() (*claim, error) { return nil, noAnswer() })
+		f.mustRetry()
+		f.wantWrites("create sandboxclaims/bind")
+		f.dropFromCache(testMember())
+		f.mustPass()
+		f.wantRequests("patch sandboxclaims/status", "create sandboxes")
+	})
+	t.Run("carried out", func(t *testing.T) {
+		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+		f.bindReturns(func() (*claim, error) {
+			bound, adopted := bind(f.live(), testMember())
+			bound.ResourceVersion = f.nextVersion()
+			f.update(bound, adopted)
+			return nil, noAnswer()
+		})
+		f.mustRetry()
+		f.requests()
+		f.dropFromCache(testMember())
+		if _, err := f.pass(); !failure.Outdated(err) {
+			t.Errorf("error is %v", err)
+		}
+		f.wantOnly("p1-x")
+		f.sync()
+		f.mustPass()
+		f.wantSandboxName("p1-x")
+		f.wantReady("True/DependenciesReady: Pod is Ready")
+	})
+	t.Run("intent cannot be written", func(t *testing.T) {
+		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+		f.bindReturns(func() (*claim, error) { return nil, noAnswer() })
+		f.mustRetry()
+		f.refuse("patch", "sandboxclaims/status", unavailable())
+		f.dropFromCache(testMember())
+		f.mustRetry()
+		if f.sandbox(testName) != nil {
+			t.Error("a Sandbox was made though the claim may be bound yet")
+		}
+	})
+}
+
+// TestRefusedColdStartIsGivenUp: the claim says why, takes the next member there is, and is not written to for each attempt.
+func TestRefusedColdStartIsGivenUp(t *testing.T) {
+	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f.refuse("create", "sandboxes", exceededQuota())
+	f.mustRetry()
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
+	f.wantReady(`False/ReconcilerError: Error seen: creating sandbox "c1": sandboxes.agents.x-k8s.io "c1" is forbidden: exceeded quota`)
+	f.sync()
+	f.mustRetry()
+	f.wantWrites("create sandboxes (dry run)")
+
+	t.Run("and begun again when it may", func(t *testing.T) {
+		later := f.killed().inCache(testPool(), testTemplate(), f.live())
+		later.heal()
+		later.mustPass()
+		later.wantWrites("create sandboxes (dry run)", "patch sandboxclaims/status", "create sandboxes")
+		later.wantReady(beingMade)
+	})
+}
+
+func TestClaimWhoseColdStartWasRefusedTakesAMember(t *testing.T) {
+	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f.refuse("create", "sandboxes", exceededQuota())
+	f.mustRetry()
+	f.sync()
+	f.requests()
+	f.everywhere(testMember())
+	f.bindGives(testMember())
+	f.mustPass()
+	f.wantWrites("create sandboxclaims/bind", "patch sandboxclaims")
+	f.wantOnly("p1-x")
+}
+
+// TestRefusalDoesNotEndAColdStartWithoutAnAnswer: the first request may be carried out after the second was refused.
+func TestRefusalDoesNotEndAColdStartWithoutAnAnswer(t *testing.T) {
+	refusals := map[string]error{
+		"for now":  exceededQuota(),
+		"for good": apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, testName, field.ErrorList{field.Required(field.NewPath("spec"), "")}),
+	}
+	for name, refusal := range refusals {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+			f.createLoses(false)
+			f.mustRetry()
+			f.heal()
+			f.refuse("create", "sandboxes", refusal)
+			f.everywhere(testMember())
+			for range 2 {
+				f.sync()
+				f.requests()
+				_, err := f.pass()
+				if retried := err != nil; retried != apierrors.IsForbidden(refusal) {
+					t.Errorf("error is %v", err)
+				}
+			}
+			f.wantWrites("create sandboxes")
+			if reason := readyReason(&f.live().Status); reason != extensionsv1beta1.ClaimReasonSandboxCreatePending {
+				t.Errorf("reason is %s", reason)
+			}
+		})
+	}
+}
+
+// TestColdStartGoesOnWhateverBecomesOfThePool: neither may it end for that, nor does the Sandbox that may come need the pool.
+func TestColdStartGoesOnWhateverBecomesOfThePool(t *testing.T) {
+	f := newFixture(t).everywhere(testClaim(startedCold), testMember())
+	f.mustPass()
+	f.wantReady(`False/SandboxCreatePending: SandboxWarmPool "p1" not found`)
+	f.sync()
+	f.everywhere(testPool())
+	f.mustPass()
+	f.wantReady(`False/SandboxCreatePending: SandboxTemplate "t1" not found`)
+	f.sync()
+	f.everywhere(testTemplate())
+	f.mustPass()
+	f.wantOnly("c1")
+}
+
+func TestOverloadedServerEndsNoColdStart(t *testing.T) {
+	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f.refuse("create", "sandboxes", apierrors.NewTooManyRequests("later", 1))
+	f.mustRetry()
+	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
+	f.mustRetry()
+	f.wantWrites("create sandboxes")
+}
+
+// TestC11SilentSandboxDisappears: it was the claim's even if it never said anything.
+func TestC11SilentSandboxDisappears(t *testing.T) {
+	for name, test := range map[string]struct {
+		disappears func(*fixture, *sandbox)
+		want       string
+	}{
+		"gone": {func(f *fixture, s *sandbox) {
+			f.gone(s)
+			f.dropFromCache(s)
+		}, "False/SandboxMissing: Sandbox does not exist"},
+		"going":                    {func(f *fixture, s *sandbox) { f.inCache(changed(s, deleting)) }, "False/SandboxNotReady: Sandbox is not ready"},
+		"gone from the cache only": {func(f *fixture, s *sandbox) { f.dropFromCache(s) }, beingMade},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+			f.mustPass()
+			f.sync()
+			f.mustPass()
+			s := f.sandbox(testName)
+			f.sandboxHandler().OnAdd(s, false)
+			test.disappears(f, s)
+			f.requests()
+			f.mustPass()
+			f.wantReady(test.want)
+			f.sync()
+			f.requests()
+			f.mustPass()
+			f.wantWrites()
+		})
+	}
+}
