@@ -31,7 +31,7 @@ func (b *Binder) Bind(ctx context.Context, claim *extensions.SandboxClaim) (*ext
 		return nil, err
 	}
 	offer, entitled := b.entitlement(external)
-	if !entitled || mustNotRebind(external) {
+	if !entitled || mustNotBind(external) {
 		return claim, nil
 	}
 	claims := b.resources[claimResource]
@@ -56,13 +56,10 @@ func (b *Binder) Bind(ctx context.Context, claim *extensions.SandboxClaim) (*ext
 	}
 }
 
-// mustNotRebind says whether a claim without a Sandbox had one before, and has not expired since: whoever works with it would find
-// himself in another one, without his files.
-func mustNotRebind(claim *extensionsv1beta1.SandboxClaim) bool {
+// mustNotBind says whether a claim that names no Sandbox is to be given none: one is being made for it, or it had one before, and whoever
+// works with it would find himself in another one, without his files. The record of that goes when the claim expires.
+func mustNotBind(claim *extensionsv1beta1.SandboxClaim) bool {
 	ready := meta.FindStatusCondition(claim.Status.Conditions, extensionsv1beta1.ClaimConditionReady)
-	if ready != nil && ready.Reason == extensionsv1beta1.ClaimReasonExpired {
-		return false
-	}
-	return claim.Annotations[extensionsv1beta1.SandboxNameAnnotation] != "" ||
+	return extensionsv1beta1.StartedCold(claim.Status.Conditions) || claim.Annotations[extensionsv1beta1.SandboxNameAnnotation] != "" ||
 		ready != nil && ready.Reason == extensionsv1beta1.ClaimReasonSandboxMissing
 }

@@ -61,18 +61,22 @@ func TestBindGivesAWaitingClaimAMember(t *testing.T) {
 	}
 }
 
+func notReady(reason string) []metav1.Condition {
+	return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: "m", LastTransitionTime: metav1.Now().Rfc3339Copy()}}
+}
+
 // TestBindLeavesClaimsAsTheyAre has a member to give, and claims that must not get it.
 func TestBindLeavesClaimsAsTheyAre(t *testing.T) {
-	ready := func(reason string) []metav1.Condition {
-		return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: "m", LastTransitionTime: metav1.Now().Rfc3339Copy()}}
-	}
 	for name, change := range map[string]func(*extensions.SandboxClaim){
 		"C11 a claim whose Sandbox is missing": func(c *extensions.SandboxClaim) {
-			c.Status.Conditions = ready(extensionsv1beta1.ClaimReasonSandboxMissing)
+			c.Status.Conditions = notReady(extensionsv1beta1.ClaimReasonSandboxMissing)
+		},
+		"C3 a claim that a Sandbox is being made for": func(c *extensions.SandboxClaim) {
+			c.Status.Conditions = notReady(extensionsv1beta1.ClaimReasonSandboxCreatePending)
 		},
 		"C11 a claim that once had a Sandbox": func(c *extensions.SandboxClaim) {
 			c.Annotations = map[string]string{extensionsv1beta1.SandboxNameAnnotation: "gone"}
-			c.Status.Conditions = ready(extensionsv1beta1.ClaimReasonReconcilerError)
+			c.Status.Conditions = notReady(extensionsv1beta1.ClaimReasonReconcilerError)
 		},
 		"a claim with a Sandbox": func(c *extensions.SandboxClaim) { c.Status.Sandbox.Name = "cold" },
 		"env":                    func(c *extensions.SandboxClaim) { c.Spec.Env = []extensions.EnvVar{{Name: "A", Value: "b"}} },
@@ -110,18 +114,22 @@ func TestBindLeavesClaimsAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestBindOfAClaimThatHadExpired gives one more time whose Sandbox was deleted for that, and that met another problem since.
 func TestBindOfAClaimThatHadExpired(t *testing.T) {
-	s, waiting := startWaiting(t)
-	waiting.Status.Conditions = []metav1.Condition{{
-		Type: "Ready", Status: metav1.ConditionFalse, Reason: extensionsv1beta1.ClaimReasonExpired, Message: "m", LastTransitionTime: metav1.Now().Rfc3339Copy(),
-	}}
-	expired := s.UpdateClaimStatus(waiting)
-	got, err := s.Binder.Bind(t.Context(), expired)
+	s := claimtest.Start(t, registrytest.StartEtcd(t))
+	s.AddPoolOf("pool", 2)
+	claim := s.MustCreate(claimtest.Claim("claim", "pool"))
+	first := claim.Status.Sandbox.Name
+	for _, reason := range []string{extensionsv1beta1.ClaimReasonExpired, extensionsv1beta1.ClaimReasonAdoptionConflict} {
+		claim.Status = extensions.SandboxClaimStatus{Conditions: notReady(reason)}
+		claim = s.UpdateClaimStatus(claim)
+	}
+	got, err := s.Binder.Bind(t.Context(), claim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status.Sandbox.Name != "pool-00000" {
-		t.Errorf("the claim got %q, want pool-00000", got.Status.Sandbox.Name)
+	if name := got.Status.Sandbox.Name; name == "" || name == first {
+		t.Errorf("the claim got %q and had %q, want the other member", name, first)
 	}
 }
 

@@ -3,6 +3,11 @@
 
 package v1beta1
 
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Annotations of claims that the system reads or sets. Who creates a claim sets none of them but ClientFirstRequestedAtAnnotation and
 // WebhookFirstObservedAtAnnotation; the others are dropped from what he sends.
 const (
@@ -23,7 +28,7 @@ const (
 // that give away a member where both cannot be made in one transaction; no other claim is given the member meanwhile.
 const ReservedForClaimAnnotation = "agents.x-k8s.io/reserved-for-claim"
 
-// ReservedAtAnnotation, beside ReservedForClaimAnnotation, is when the member was reserved, in RFC 3339. A member that has been reserved
+// ReservedAtAnnotation is set beside ReservedForClaimAnnotation: when the member was reserved, in RFC 3339. A member that has been reserved
 // for long, for a claim that does not exist, was left so by a server that ended; it is deleted rather than given to another claim.
 const ReservedAtAnnotation = "agents.x-k8s.io/reserved-at"
 
@@ -49,7 +54,8 @@ const (
 	ClaimReasonTemplateNotFound = "TemplateNotFound"
 	// ClaimReasonAdoptionConflict means that others were faster at every member of the pool; it is tried again.
 	ClaimReasonAdoptionConflict = "AdoptionConflict"
-	// ClaimReasonSandboxCreatePending means that the Sandbox was made and is not seen yet.
+	// ClaimReasonSandboxCreatePending means that a Sandbox of its own is being made for the claim, which gets no member of its pool any more.
+	// Its name is in the status once it has said something of itself.
 	ClaimReasonSandboxCreatePending = "SandboxCreatePending"
 	// ClaimReasonInvalidMetadata means that additionalPodMetadata breaks a rule. Terminal until the claim is changed.
 	ClaimReasonInvalidMetadata = "InvalidMetadata"
@@ -63,6 +69,13 @@ const (
 	// ClaimReasonReconcilerError means that something else failed; it is tried again.
 	ClaimReasonReconcilerError = "ReconcilerError"
 )
+
+// StartedCold says whether a Sandbox of its own is being made for the claim that has the conditions. Nothing may give it another one then:
+// the request to make it may be under way, and nobody can tell.
+func StartedCold(conditions []metav1.Condition) bool {
+	ready := meta.FindStatusCondition(conditions, ClaimConditionReady)
+	return ready != nil && ready.Reason == ClaimReasonSandboxCreatePending
+}
 
 // WarmPoolConditionProgressing is False while members of a pool that are missing cannot be made or cannot run.
 const WarmPoolConditionProgressing = "Progressing"

@@ -11,6 +11,7 @@ import (
 
 	agentsvalidation "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/validation"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 )
 
 // ValidateSandboxClaim returns what is wrong with a SandboxClaim that is about to be created, apart from what only its template and the
@@ -19,11 +20,11 @@ func ValidateSandboxClaim(claim *extensions.SandboxClaim) field.ErrorList {
 	return append(validateMeta(&claim.ObjectMeta), agentsvalidation.Check(claimRules(), claim)...)
 }
 
-// ValidateSandboxClaimUpdate returns what is wrong with a change of a SandboxClaim. A claim that has a Sandbox stays with the pool that it
-// is from: another one could not take the Sandbox over.
+// ValidateSandboxClaimUpdate returns what is wrong with a change of a SandboxClaim. A claim that has a Sandbox, or for which one is being
+// made, stays with the pool that it is from: another one could not take the Sandbox over.
 func ValidateSandboxClaimUpdate(claim, old *extensions.SandboxClaim) field.ErrorList {
 	errs := append(validateMetaUpdate(&claim.ObjectMeta, &old.ObjectMeta), agentsvalidation.CheckChange(claimRules(), claim, old)...)
-	if old.Status.Sandbox.Name != "" && claim.Spec.WarmPoolRef != old.Spec.WarmPoolRef {
+	if (old.Status.Sandbox.Name != "" || v1beta1.StartedCold(old.Status.Conditions)) && claim.Spec.WarmPoolRef != old.Spec.WarmPoolRef {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "warmPoolRef"), field.OmitValueType{}, "is immutable once the claim has a Sandbox"))
 	}
 	return errs

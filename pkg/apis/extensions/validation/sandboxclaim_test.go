@@ -13,6 +13,7 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 )
 
 type claimTweak = func(*extensions.SandboxClaim)
@@ -146,6 +147,9 @@ func TestUnchangedFaultsOfAClaimBlockNothing(t *testing.T) {
 
 func TestValidateSandboxClaimUpdate(t *testing.T) {
 	bound := func(c *extensions.SandboxClaim) { c.Status.Sandbox.Name = "sandbox" }
+	started := func(c *extensions.SandboxClaim) {
+		c.Status.Conditions = []metav1.Condition{{Type: v1beta1.ClaimConditionReady, Reason: v1beta1.ClaimReasonSandboxCreatePending}}
+	}
 	for _, test := range []struct {
 		name     string
 		old, new *extensions.SandboxClaim
@@ -153,6 +157,7 @@ func TestValidateSandboxClaimUpdate(t *testing.T) {
 	}{
 		{"other pool", validClaim(), validClaim(fromPool("other")), nil},
 		{"other pool once there is a Sandbox", validClaim(bound), validClaim(bound, fromPool("other")), []string{"FieldValueInvalid spec.warmPoolRef"}},
+		{"other pool while a Sandbox is made", validClaim(started), validClaim(started, fromPool("other")), []string{"FieldValueInvalid spec.warmPoolRef"}},
 		{"variables once there is a Sandbox", validClaim(bound), validClaim(bound, env(extensions.EnvVar{Name: "A"})), nil},
 		{"volumes once there is a Sandbox", validClaim(bound), validClaim(bound, claimVolumes("data")), nil},
 		{"lifecycle once there is a Sandbox", validClaim(bound), validClaim(bound, ttl(0)), nil},

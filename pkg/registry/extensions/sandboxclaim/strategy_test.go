@@ -134,6 +134,38 @@ func TestStatusStrategyOwnsTheStatusAlone(t *testing.T) {
 	}
 }
 
+// TestRecordOfTheSandboxGoesWhenTheClaimHasExpired: as long as it is there the claim is given no other.
+func TestRecordOfTheSandboxGoesWhenTheClaimHasExpired(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason, sandbox string
+		goes            bool
+	}{
+		"expired, the Sandbox is deleted":     {v1beta1.ClaimReasonExpired, "sandbox", false},
+		"expired, the Sandbox is gone":        {v1beta1.ClaimReasonExpired, "", true},
+		"the Sandbox is gone for some reason": {v1beta1.ClaimReasonSandboxMissing, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := validClaim()
+			old.Annotations = map[string]string{v1beta1.SandboxNameAnnotation: "sandbox", "a": "b"}
+			before := old.DeepCopy()
+			claim := old.DeepCopy()
+			claim.Status.Sandbox.Name = test.sandbox
+			claim.Status.Conditions = []metav1.Condition{{Type: v1beta1.ClaimConditionReady, Status: metav1.ConditionFalse, Reason: test.reason}}
+			want := claim.DeepCopy()
+			if test.goes {
+				delete(want.Annotations, v1beta1.SandboxNameAnnotation)
+			}
+			newStatusStrategy().PrepareForUpdate(t.Context(), claim, old)
+			if diff := cmp.Diff(want, claim); diff != "" {
+				t.Errorf("claim (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, old); diff != "" {
+				t.Errorf("the stored claim was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
 func newStatusStrategy() statusStrategy { return statusStrategy{testStrategy()} }
 
 // TestC7MetadataForThePod has what is refused of labels and annotations for the Pod, at create and when it is changed.
