@@ -308,6 +308,13 @@ func TestColdStartGoesOnWhateverBecomesOfThePool(t *testing.T) {
 	f.wantOnly("c1")
 }
 
+func TestColdStartOfAnEarlierClaimOfTheNameDoesNotCount(t *testing.T) {
+	f := newFixture(t).everywhere(testPool(), testTemplate(), testClaim(startedCold))
+	f.coldStarts.note(testClaim(func(c *claim) { c.UID = "earlier" }), coldStart{made: true})
+	f.mustPass()
+	f.wantOnly("c1")
+}
+
 func TestOverloadedServerEndsNoColdStart(t *testing.T) {
 	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
 	f.refuse("create", "sandboxes", apierrors.NewTooManyRequests("later", 1))

@@ -210,12 +210,13 @@ func (c *Controller) enqueueClaimsOf(pool *extensionsv1beta1.SandboxWarmPool, fi
 	}
 }
 
-// enqueueInvalidMetadata asks for passes over the claims that other rules about labels may let pass.
+// enqueueInvalidMetadata asks for passes over the claims that other rules about labels may let pass. While a Sandbox is being made for a
+// claim, its reason is that.
 func (c *Controller) enqueueInvalidMetadata() {
 	claims, err := c.claims.List(labels.Everything())
 	utilruntime.HandleError(err)
 	for _, claim := range claims {
-		if readyReason(&claim.Status) == extensionsv1beta1.ClaimReasonInvalidMetadata {
+		if readyReason(&claim.Status) == extensionsv1beta1.ClaimReasonInvalidMetadata || extensionsv1beta1.StartedCold(claim.Status.Conditions) {
 			c.loop.Queue.Add(cache.MetaObjectToName(claim))
 		}
 	}

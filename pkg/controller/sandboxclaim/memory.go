@@ -105,6 +105,7 @@ func (w *waiting) next(pool cache.ObjectName) (claim cache.ObjectName, ok bool) 
 
 // coldStart is what this process knows of the Sandbox that is being made for a claim.
 type coldStart struct {
+	// claim is the UID of the claim.
 	claim types.UID
 	// open says that there may be a request to make it that nobody waits for any more. It may be carried out yet.
 	open bool
@@ -122,11 +123,14 @@ type coldStarts struct {
 func newColdStarts() *coldStarts { return &coldStarts{byName: map[cache.ObjectName]coldStart{}} }
 
 // of returns the cold start of the claim, and says false if this process does not know of one.
-func (c *coldStarts) of(claim *extensionsv1beta1.SandboxClaim) (coldStart, bool) {
+func (c *coldStarts) of(claim *extensionsv1beta1.SandboxClaim) (start coldStart, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	start, ok := c.byName[cache.MetaObjectToName(claim)]
-	return start, ok && start.claim == claim.UID
+	start, known = c.byName[cache.MetaObjectToName(claim)]
+	if !known || start.claim != claim.UID {
+		return coldStart{}, false
+	}
+	return start, true
 }
 
 func (c *coldStarts) note(claim *extensionsv1beta1.SandboxClaim, start coldStart) {

@@ -513,10 +513,10 @@ func TestOtherLabelDomainsAreTriedAtOnce(t *testing.T) {
 	f := newFixture(t).everywhere(testPool(), testTemplate()).created(invalid)
 	f.mustPass()
 	f.sync()
-	f.inCache(testClaim(func(c *claim) { c.Name = "other" }))
+	f.inCache(testClaim(func(c *claim) { c.Name = "other" }), testClaim(startedCold, func(c *claim) { c.Name = "started" }))
 	f.queued()
 	f.enqueueInvalidMetadata()
-	f.wantQueued(testName)
+	f.wantQueued(testName, "started")
 }
 
 func TestEventsCanBeDisabled(t *testing.T) {

@@ -44,7 +44,7 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 		c.fail(o, problem)
 		return
 	}
-	if !claimedsandbox.NeedsColdStart(o.claim) && !extensionsv1beta1.StartedCold(o.claim.Status.Conditions) && !c.mayBeMade(o.claim) {
+	if c.takesMembers(o.claim) {
 		first, _ := c.firstSeen.when(o.claim)
 		c.waiting.add(cache.MetaObjectToName(from.pool), name, first)
 		var done bool
@@ -53,6 +53,11 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 		}
 	}
 	c.startCold(ctx, o, from)
+}
+
+// takesMembers says whether a member of the pool will do for the claim, and no Sandbox is being made for it.
+func (c *Controller) takesMembers(claim *extensionsv1beta1.SandboxClaim) bool {
+	return !claimedsandbox.NeedsColdStart(claim) && !extensionsv1beta1.StartedCold(claim.Status.Conditions) && !c.mayBeMade(claim)
 }
 
 // clear removes what the claim says of an earlier Sandbox, which is gone because the claim had expired.
