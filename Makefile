@@ -35,6 +35,10 @@ test-unit: ## Run the tests that need no cluster.
 test-integration: ## Run the tests on light clusters, which they start. Root.
 	@hack/test.sh integration
 
+.PHONY: test-invariants
+test-invariants: ## Claim at random against several servers while things fail; INVARIANTS="-seed=1 -claims=100000" for another run. Root.
+	@hack/test.sh invariants
+
 .PHONY: test-e2e
 test-e2e: ## Run the tests on the real cluster, which is started and left up. Root.
 	@hack/test.sh e2e

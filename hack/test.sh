@@ -2,10 +2,11 @@
 # Copyright The sandbox-apiserver Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Usage: test.sh [unit | integration | e2e | recovery]...
+# Usage: [INVARIANTS="-seed=1 -claims=100000"] test.sh [unit | integration | invariants | e2e | recovery]...
 # Runs tests; all of them if none are named.
 #   unit:        every package, with the race detector
 #   integration: against the light cluster, which the tests start
+#   invariants:  thousands of claims at random against several servers while things fail, on a light cluster; INVARIANTS are its flags
 #   e2e:         against the real cluster, which is brought up first and left up
 #   recovery:    of the real cluster from the sudden end of all its processes; a new one is left up
 # Those for which there must be a cluster need root. Without it they are left out, which is a failure.
@@ -20,11 +21,23 @@ unit() {
   track "unit tests of localcluster" go test -C test/localcluster -race ./...
 }
 
-integration() {
+# light: what a light cluster and the programs beside it need.
+light() {
   "${ROOT}/hack/build.sh"
   "${BIN}/localcluster" build light --out-dir "${BIN}"
+}
+
+integration() {
+  light
   # One after the other: each of the two brings up a cluster.
   track "integration tests" go test -v -count=1 -timeout=20m -p 1 ./test/integration/... ./test/compat/...
+}
+
+invariants() {
+  local flags
+  read -ra flags <<<"${INVARIANTS:-}"
+  light
+  track "claims while things fail" go test -v -count=1 -timeout=60m ./test/invariants -args "${flags[@]}"
 }
 
 e2e() {
@@ -40,7 +53,7 @@ recovery() { "${ROOT}/hack/test-recovery.sh"; }
 run() {
   case $1 in
     unit) unit ;;
-    integration | e2e | recovery)
+    integration | invariants | e2e | recovery)
       require_root "the cluster of the $1 tests, which are left out, "
       "$1"
       ;;
@@ -50,7 +63,7 @@ run() {
 
 cd "${ROOT}"
 suites=("$@")
-((${#suites[@]})) || suites=(unit integration e2e recovery)
+((${#suites[@]})) || suites=(unit integration invariants e2e recovery)
 if ((${#suites[@]} == 1)); then
   run "${suites[0]}"
   step "${suites[0]} tests passed"

@@ -5,12 +5,14 @@ package invariants
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	extensionsclient "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/typed/extensions/v1beta1"
@@ -133,9 +135,17 @@ func (f *fleet) killReplica(ctx context.Context, i int) error {
 	return f.cluster.Kill(ctx, framework.SandboxAPIServer, i+1)
 }
 
-// route makes kube-apiserver pass requests on to a server.
+// route makes kube-apiserver pass requests on to a server. On a busy machine it may take more than one attempt.
 func (f *fleet) route(ctx context.Context, i int) error {
-	return f.cluster.Route(ctx, i+1)
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, retryInterval, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		last = f.cluster.Route(ctx, i+1)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
 }
 
 func (f *fleet) startController(ctx context.Context) error {

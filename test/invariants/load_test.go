@@ -37,6 +37,8 @@ const (
 	burst = 60
 	// attempts is how often a client asks again after an answer was lost.
 	attempts = 20
+	// mostWaiting is how many claims of each client may wait for what does not come before the end.
+	mostWaiting = 3
 	// allowedLabel is a label that claims may have; refusedLabel is none.
 	allowedLabel, refusedLabel = "sandbox.users.io/round", "other.example.com/round"
 )
@@ -74,6 +76,8 @@ type worker struct {
 	// claims counts the claims, and live has those that are there as far as the worker knows.
 	claims int
 	live   []liveClaim
+	// waiting has those of them that cannot get a Sandbox until the end.
+	waiting []liveClaim
 }
 
 type liveClaim struct {
@@ -86,13 +90,14 @@ var operations = []struct {
 	weight int
 	do     func(*worker, context.Context)
 }{
-	{30, (*worker).createNamed},
-	{25, (*worker).createGenerated},
-	{6, (*worker).createCold},
+	{24, (*worker).createNamed},
+	{20, (*worker).createGenerated},
+	{30, (*worker).createWaiting},
+	{4, (*worker).createCold},
 	{6, (*worker).createTwice},
 	{4, (*worker).createDry},
 	{2, (*worker).createRefused},
-	{10, (*worker).delete},
+	{12, (*worker).delete},
 	{8, (*worker).get},
 	{8, (*worker).relabel},
 	{1, (*worker).dismiss},
@@ -115,15 +120,18 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-func (w *worker) anyServer() *server { return w.servers[w.random.IntN(len(w.servers))] }
+func (w *worker) anyServer() *server { return pick(w.random, w.servers) }
 
 // anyPool returns the pool that everybody wants now, or sometimes another.
 func (w *worker) anyPool() *poolPlan {
-	if hot := w.hot.Load(); hot != nil && w.random.IntN(4) > 0 {
+	if hot := w.hot.Load(); hot != nil && w.random.IntN(2) > 0 {
 		return hot
 	}
-	return pools[w.random.IntN(len(pools))]
+	return pick(w.random, poolsOf(false))
 }
+
+// pick returns one of some things.
+func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
 func (w *worker) nextName() string {
 	w.claims++
@@ -132,46 +140,65 @@ func (w *worker) nextName() string {
 
 // createNamed creates a claim, and asks again under the same name until it knows that there is one.
 func (w *worker) createNamed(ctx context.Context) {
-	w.createUntilKnown(ctx, w.anyPool(), w.nextName())
+	w.keep(w.createUntilKnown(ctx, w.anyPool(), w.nextName()))
 }
 
 func (w *worker) createCold(ctx context.Context) {
-	w.createUntilKnown(ctx, w.anyPool(), w.nextName(), func(claim *extensionsv1beta1.SandboxClaim) {
+	w.keep(w.createUntilKnown(ctx, w.anyPool(), w.nextName(), func(claim *extensionsv1beta1.SandboxClaim) {
 		claim.Spec.Env = []extensionsv1beta1.EnvVar{{Name: "ROUND", Value: strconv.Itoa(w.claims)}}
-	})
+	}))
 }
 
-func (w *worker) createUntilKnown(ctx context.Context, pool *poolPlan, name string, options ...func(*extensionsv1beta1.SandboxClaim)) {
+// createWaiting creates a claim that has to wait, and deletes the one that has waited longest if there are many.
+func (w *worker) createWaiting(ctx context.Context) {
+	if claim, ok := w.createUntilKnown(ctx, pick(w.random, poolsOf(true)), w.nextName()); ok {
+		w.waiting = append(w.waiting, claim)
+	}
+	if len(w.waiting) > mostWaiting {
+		w.remove(ctx, w.waiting[0])
+		w.waiting = w.waiting[1:]
+	}
+}
+
+// keep adds a claim to those that are there.
+func (w *worker) keep(claim liveClaim, ok bool) {
+	if ok {
+		w.live = append(w.live, claim)
+	}
+}
+
+// createUntilKnown returns the claim, unless it could not find out whether there is one.
+func (w *worker) createUntilKnown(ctx context.Context, pool *poolPlan, name string, options ...func(*extensionsv1beta1.SandboxClaim),
+) (liveClaim, bool) {
 	for attempt := range attempts {
 		a := w.create(ctx, w.anyServer(), pool, framework.NewClaim(name, pool.name, options...), fmt.Sprintf("%s-%d", name, attempt))
 		switch a.Code {
 		case http.StatusCreated:
-			w.live = append(w.live, liveClaim{a.Key, a.Object.UID})
-			return
+			return liveClaim{a.Key, a.Object.UID}, true
 		case http.StatusConflict:
-			w.findOwn(ctx, a.Key)
-			return
+			return w.findOwn(ctx, a.Key)
 		}
 		pause(ctx, retryInterval)
 	}
+	return liveClaim{}, false
 }
 
 // findOwn reads a claim that an attempt of the worker made whose answer was lost.
-func (w *worker) findOwn(ctx context.Context, key history.Key) {
+func (w *worker) findOwn(ctx context.Context, key history.Key) (liveClaim, bool) {
 	for range attempts {
 		a := w.read(ctx, key, "")
 		switch a.Code {
-		case history.Unknown:
-			pause(ctx, retryInterval)
-			continue
 		case http.StatusOK:
 			if !strings.HasPrefix(a.Object.Claim.Attempt, key.Name+"-") {
 				w.unexpected(a, errors.New("the name is taken by a stranger's claim"))
 			}
-			w.live = append(w.live, liveClaim{key, a.Object.UID})
+			return liveClaim{key, a.Object.UID}, true
+		case http.StatusNotFound:
+			return liveClaim{}, false
 		}
-		return
+		pause(ctx, retryInterval)
 	}
+	return liveClaim{}, false
 }
 
 // createGenerated lets the server choose the name, and does not ask again: the claim of a lost answer nobody knows.
@@ -269,41 +296,35 @@ func (w *worker) send(ctx context.Context, request *rest.Request, a history.Answ
 	return a
 }
 
-// leavesOpen says whether a request may have been done although it failed.
+// leavesOpen says whether a request may have been done although it failed, or is only to be sent again.
 func leavesOpen(err error) bool {
 	var status apierrors.APIStatus
 	if err == nil || !errors.As(err, &status) {
 		return err != nil
 	}
-	code := status.Status().Code
-	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
-}
-
-// take removes any of the live claims and returns it.
-func (w *worker) take() (liveClaim, bool) {
-	if len(w.live) == 0 {
-		return liveClaim{}, false
+	switch code := status.Status().Code; code {
+	case http.StatusTooManyRequests:
+		return true
+	case http.StatusUnauthorized:
+		// A server that has just begun to listen may not know the certificate authority of clients yet.
+		return true
+	default:
+		return code >= http.StatusInternalServerError
 	}
-	i := w.random.IntN(len(w.live))
-	taken := w.live[i]
-	w.live = slices.Delete(w.live, i, i+1)
-	return taken, true
 }
 
-// pick returns any of the live claims.
-func (w *worker) pick() (liveClaim, bool) {
-	if len(w.live) == 0 {
-		return liveClaim{}, false
-	}
-	return w.live[w.random.IntN(len(w.live))], true
-}
-
-// delete deletes a claim, and asks again until it knows that it is gone.
+// delete deletes any of the claims.
 func (w *worker) delete(ctx context.Context) {
-	claim, ok := w.take()
-	if !ok {
+	if len(w.live) == 0 {
 		return
 	}
+	i := w.random.IntN(len(w.live))
+	w.remove(ctx, w.live[i])
+	w.live = slices.Delete(w.live, i, i+1)
+}
+
+// remove deletes a claim, and asks again until it knows that it is gone.
+func (w *worker) remove(ctx context.Context, claim liveClaim) {
 	for range attempts {
 		at := w.anyServer()
 		request := at.rest().Delete().Namespace(claim.key.Namespace).Resource(history.Claims).Name(claim.key.Name).
@@ -317,7 +338,8 @@ func (w *worker) delete(ctx context.Context) {
 }
 
 func (w *worker) get(ctx context.Context) {
-	if claim, ok := w.pick(); ok {
+	if len(w.live) > 0 {
+		claim := pick(w.random, w.live)
 		w.read(ctx, claim.key, claim.uid)
 	}
 }
@@ -330,10 +352,10 @@ func (w *worker) read(ctx context.Context, key history.Key, uid types.UID) histo
 
 // relabel changes what the Pod of a claim is to have.
 func (w *worker) relabel(ctx context.Context) {
-	claim, ok := w.pick()
-	if !ok {
+	if len(w.live) == 0 {
 		return
 	}
+	claim := pick(w.random, w.live)
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"additionalPodMetadata": map[string]any{
 		"labels": map[string]string{allowedLabel: strconv.Itoa(w.random.IntN(100))},
 	}}})
@@ -348,10 +370,10 @@ func (w *worker) relabel(ctx context.Context) {
 
 // dismiss deletes the Sandbox of a claim that stays.
 func (w *worker) dismiss(ctx context.Context) {
-	claim, ok := w.pick()
-	if !ok {
+	if len(w.live) == 0 {
 		return
 	}
+	claim := pick(w.random, w.live)
 	a := w.read(ctx, claim.key, claim.uid)
 	if a.Code != http.StatusOK || a.Object.Claim.Sandbox == "" {
 		return
@@ -375,18 +397,18 @@ func newLimiter() flowcontrol.RateLimiter {
 func waitForClaims(ctx context.Context, r *recorder, progress func(history.Stats)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, *timeoutFlag, errors.New("time is up"))
 	defer cancel()
-	ticker := time.NewTicker(5 * time.Second)
+	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
 	for {
-		stats := r.Stats()
-		if stats.Claims >= *claimsFlag {
-			return nil
-		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d claims: %w", stats.Claims, *claimsFlag, context.Cause(ctx))
+			return fmt.Errorf("%d of %d claims: %w", r.Stats().Claims, *claimsFlag, context.Cause(ctx))
 		case <-ticker.C:
-			progress(stats)
+		}
+		stats := r.Stats()
+		progress(stats)
+		if stats.Claims >= *claimsFlag {
+			return nil
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,23 +18,38 @@ import (
 
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/invariants/history"
 )
 
 // poolPlan is a pool, and its template, which has the same name.
 type poolPlan struct {
 	namespace, name string
-	replicas        int32
-	recreate        bool
+	// replicas is the size while claims come, and rest the one in the end: what was taken need not all be made again.
+	replicas, rest int32
+	recreate       bool
+	// late says that there is no template until the end: claims wait.
+	late bool
 }
 
 // pools have the same names for two tenants.
 var pools = []*poolPlan{
-	{"tenant-a", "large", 50, false},
-	{"tenant-a", "fresh", 20, true},
-	{"tenant-a", "small", 4, false},
-	{"tenant-b", "large", 50, false},
-	{"tenant-b", "fresh", 20, true},
-	{"tenant-b", "small", 4, false},
+	{namespace: "tenant-a", name: "large", replicas: 200, rest: 20},
+	{namespace: "tenant-a", name: "fresh", replicas: 50, rest: 10, recreate: true},
+	{namespace: "tenant-a", name: "small", replicas: 5, rest: 5},
+	{namespace: "tenant-a", name: "late", replicas: 2, rest: 2, late: true},
+	{namespace: "tenant-b", name: "large", replicas: 200, rest: 20},
+	{namespace: "tenant-b", name: "fresh", replicas: 50, rest: 10, recreate: true},
+	{namespace: "tenant-b", name: "small", replicas: 5, rest: 5},
+	{namespace: "tenant-b", name: "late", replicas: 2, rest: 2, late: true},
+}
+
+// poolsOf returns the pools that are late, or the others.
+func poolsOf(late bool) []*poolPlan {
+	return slices.DeleteFunc(slices.Clone(pools), func(plan *poolPlan) bool { return plan.late != late })
+}
+
+func (p *poolPlan) key() history.Key {
+	return history.Key{Resource: history.Pools, Namespace: p.namespace, Name: p.name}
 }
 
 func (p *poolPlan) template() *extensionsv1beta1.SandboxTemplate {
@@ -68,8 +84,10 @@ func (o *operator) create(t framework.T, kube kubernetes.Interface) {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatalf("creating namespace %s: %v", plan.namespace, err)
 		}
-		if _, err := at.templates(plan.namespace).Create(t.Context(), plan.template(), metav1.CreateOptions{}); err != nil {
-			t.Fatalf("creating template %s/%s: %v", plan.namespace, plan.name, err)
+		if !plan.late {
+			if _, err := at.templates(plan.namespace).Create(t.Context(), plan.template(), metav1.CreateOptions{}); err != nil {
+				t.Fatalf("creating template %s/%s: %v", plan.namespace, plan.name, err)
+			}
 		}
 		if _, err := at.pools(plan.namespace).Create(t.Context(), plan.pool(), metav1.CreateOptions{}); err != nil {
 			t.Fatalf("creating pool %s/%s: %v", plan.namespace, plan.name, err)
@@ -79,9 +97,10 @@ func (o *operator) create(t framework.T, kube kubernetes.Interface) {
 
 // run changes something every now and then until ctx ends. What fails is not done again: something else comes soon.
 func (o *operator) run(ctx context.Context) {
+	changing := poolsOf(false)
 	for ctx.Err() == nil {
-		plan := pools[o.random.IntN(len(pools))]
-		o.hot.Store(pools[o.random.IntN(len(pools))])
+		plan := changing[o.random.IntN(len(changing))]
+		o.hot.Store(changing[o.random.IntN(len(changing))])
 		at := o.servers[o.random.IntN(len(o.servers))]
 		switch o.random.IntN(12) {
 		case 0, 1, 2:
@@ -122,14 +141,21 @@ func (o *operator) replace(ctx context.Context, at *server, plan *poolPlan) erro
 		return err
 	}
 	pause(ctx, time.Duration(o.random.IntN(2000))*time.Millisecond)
-	return o.restore(ctx, at, plan)
+	_, err := at.pools(plan.namespace).Create(ctx, plan.pool(), metav1.CreateOptions{})
+	return err
 }
 
-// restore makes a pool what it was in the beginning, wherever it is.
-func (o *operator) restore(ctx context.Context, at *server, plan *poolPlan) error {
-	_, err := at.pools(plan.namespace).Create(ctx, plan.pool(), metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return o.scale(ctx, at, plan, plan.replicas)
+// finish makes a pool what it is to be in the end, wherever it is.
+func (o *operator) finish(ctx context.Context, at *server, plan *poolPlan) error {
+	if plan.late {
+		_, err := at.templates(plan.namespace).Create(ctx, plan.template(), metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
 	}
-	return err
+	_, err := at.pools(plan.namespace).Create(ctx, plan.pool(), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return o.scale(ctx, at, plan, plan.rest)
 }

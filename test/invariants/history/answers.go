@@ -188,9 +188,9 @@ func (r *Record) writtenAt(key Key, revision int64) bool {
 	return false
 }
 
-// saysLater says whether the claim of an answer was written again as ready, or was deleted.
+// saysLater says whether the claim of an answer was written again as ready, or there was no time for that.
 func (c *answerCheck) saysLater(a Answer) bool {
-	if c.lives[a.Object.UID].deleted != 0 {
+	if c.lives[a.Object.UID].deleted != 0 || c.dismissed[c.boxOf[a.Object.UID].UID] {
 		return true
 	}
 	for _, v := range c.versions[a.Key] {

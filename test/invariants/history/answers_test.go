@@ -148,3 +148,9 @@ func TestCheckAnswers(t *testing.T) {
 		})
 	}
 }
+
+func TestClaimOfDismissedSandboxNeedNotSayThatItIsReady(t *testing.T) {
+	r, _ := replay(start(at(claim("c", "s"), claimed("s", "c")))...)
+	r.Dismiss("sandbox-s")
+	checkRules(t, CheckAnswers(r, []Answer{answered(Create, "c", http.StatusCreated, with(4, claim("c", "s")))}))
+}
