@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -137,8 +138,8 @@ func TestClaimOfPythonSDK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := checkCondition(get(t, namespace, sandbox), v1beta1.SandboxConditionReady); err != nil {
-				t.Error(err)
+			if got := get(t, namespace, sandbox); !ready(got) {
+				t.Errorf("its Sandbox has conditions %+v", got.Status.Conditions)
 			}
 			claim := awaitClaim(t, namespace, "sandbox-claim-0a1b2c3d", claimReady)
 			for key, value := range test.annotations {
@@ -175,7 +176,7 @@ func TestClaimOfGoSDK(t *testing.T) {
 			if err != nil || len(list.Items) != 1 {
 				t.Fatalf("%v, %d Sandboxes", err, len(list.Items))
 			}
-			if checkCondition(&list.Items[0], v1beta1.SandboxConditionReady) == nil {
+			if ready(&list.Items[0]) {
 				return
 			}
 			watcher, err := sandboxes(namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + sandbox, ResourceVersion: list.ResourceVersion})
@@ -188,12 +189,17 @@ func TestClaimOfGoSDK(t *testing.T) {
 				if event.Type != watch.Modified {
 					t.Fatalf("got %s %+v", event.Type, event.Object)
 				}
-				if checkCondition(asSandbox(t, event.Object), v1beta1.SandboxConditionReady) == nil {
+				if ready(asSandbox(t, event.Object)) {
 					return
 				}
 			}
 		})
 	}
+}
+
+// ready says whether a Sandbox is ready, as clients look at it: whatever generation that is about.
+func ready(sandbox *v1beta1.Sandbox) bool {
+	return meta.IsStatusConditionTrue(sandbox.Status.Conditions, v1beta1.SandboxConditionReady)
 }
 
 // resolveSandbox returns the name of the Sandbox of a claim: that which it says now, or else the first that a watch without a version
