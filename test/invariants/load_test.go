@@ -39,6 +39,8 @@ const (
 	attempts = 20
 	// mostWaiting is how many claims of each client may wait for what does not come before the end.
 	mostWaiting = 3
+	// longestLife is the most seconds that a claim has which expires.
+	longestLife = 20
 	// allowedLabel is a label that claims may have; refusedLabel is none.
 	allowedLabel, refusedLabel = "sandbox.users.io/round", "other.example.com/round"
 )
@@ -94,6 +96,7 @@ var operations = []struct {
 	{20, (*worker).createGenerated},
 	{30, (*worker).createWaiting},
 	{4, (*worker).createCold},
+	{4, (*worker).createExpiring},
 	{6, (*worker).createTwice},
 	{4, (*worker).createDry},
 	{2, (*worker).createRefused},
@@ -147,6 +150,19 @@ func (w *worker) createCold(ctx context.Context) {
 	w.keep(w.createUntilKnown(ctx, w.anyPool(), w.nextName(), func(claim *extensionsv1beta1.SandboxClaim) {
 		claim.Spec.Env = []extensionsv1beta1.EnvVar{{Name: "ROUND", Value: strconv.Itoa(w.claims)}}
 	}))
+}
+
+// createExpiring creates a claim that is soon deleted by itself, and with it all that it has by then.
+func (w *worker) createExpiring(ctx context.Context) {
+	policies := []extensionsv1beta1.ClaimShutdownPolicy{
+		extensionsv1beta1.ClaimShutdownPolicyDelete, extensionsv1beta1.ClaimShutdownPolicyDeleteForeground,
+	}
+	w.createUntilKnown(ctx, w.anyPool(), w.nextName(), func(claim *extensionsv1beta1.SandboxClaim) {
+		claim.Spec.Lifecycle = &extensionsv1beta1.Lifecycle{
+			ShutdownTime:   new(metav1.NewTime(time.Now().Add(time.Duration(1+w.random.IntN(longestLife)) * time.Second))),
+			ShutdownPolicy: pick(w.random, policies),
+		}
+	})
 }
 
 // createWaiting creates a claim that has to wait, and deletes the one that has waited longest if there are many.

@@ -69,6 +69,7 @@ func (a Answer) String() string {
 type life struct {
 	Key
 	attempt          string
+	expires          bool
 	created, deleted int64
 }
 
@@ -102,7 +103,7 @@ func CheckAnswers(r *Record, answers []Answer) []Violation {
 		if !asked[life.attempt] {
 			c.violate(Unasked, life.Key, "%s of UID %s was made by attempt %q, which nobody made or which was refused", life.Key, uid, life.attempt)
 		}
-		if life.deleted != 0 && !dismissed[uid] {
+		if life.deleted != 0 && !dismissed[uid] && !life.expires {
 			c.violate(Unasked, life.Key, "%s of UID %s was deleted, and nobody asked for that", life.Key, uid)
 		}
 	}
@@ -125,7 +126,7 @@ func (r *Record) lives() map[types.UID]life {
 				lives[last] = ended
 			case v.Object.UID != last:
 				last = v.Object.UID
-				lives[last] = life{Key: key, attempt: v.Object.Claim.Attempt, created: v.Revision}
+				lives[last] = life{Key: key, attempt: v.Object.Claim.Attempt, expires: v.Object.Claim.Expires, created: v.Revision}
 			}
 		}
 	}

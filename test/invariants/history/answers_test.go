@@ -62,6 +62,10 @@ func TestCheckAnswers(t *testing.T) {
 			history: boundAndDeleted,
 			answers: []Answer{create, answered(Delete, "c", Unknown), answered(Delete, "c", http.StatusNotFound)},
 		},
+		"expired": {
+			history: start(at(claim("c", "s", expiring), claimed("s", "c")), at(deletion(Claims, "c"))),
+			answers: []Answer{answered(Create, "c", http.StatusCreated, with(4, claim("c", "s", expiring)))},
+		},
 		"read": {
 			history: boundAndSeen,
 			answers: []Answer{create, answered(Get, "c", http.StatusOK, with(5, claim("c", "s")))},

@@ -26,6 +26,9 @@ var (
 		Spec: extensionsv1beta1.SandboxClaimSpec{
 			WarmPoolRef: extensionsv1beta1.SandboxWarmPoolRef{Name: "p"},
 			Env:         []extensionsv1beta1.EnvVar{{Name: "A"}},
+			Lifecycle: &extensionsv1beta1.Lifecycle{
+				ShutdownTime: new(metav1.Unix(1, 0)), ShutdownPolicy: extensionsv1beta1.ClaimShutdownPolicyDelete,
+			},
 		},
 		Status: extensionsv1beta1.SandboxClaimStatus{
 			Conditions: []metav1.Condition{{Type: extensionsv1beta1.ClaimConditionReady, Status: metav1.ConditionTrue, Reason: "DependenciesReady"}},
@@ -88,7 +91,7 @@ func TestDecode(t *testing.T) {
 	want := []Transaction{
 		{1, at(pool("p", 3, func(o *Object) { o.Pool.Counted, o.Pool.CountedReady = 2, 1 }))},
 		{2, at(
-			claim("c", "s", func(o *Object) { o.Claim.Cold = true }),
+			claim("c", "s", expiring, func(o *Object) { o.Claim.Cold = true }),
 			claimed("s", "c", deleting, func(o *Object) { o.Sandbox.ReservedFor = "somebody" }),
 		)},
 		{4, at(deletion(Claims, "c"))},

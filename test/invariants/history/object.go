@@ -61,6 +61,8 @@ type Claim struct {
 	Pool    string
 	// Cold says that no member of a pool can be what the claim asks for.
 	Cold bool
+	// Expires says that the claim is to be deleted at some time.
+	Expires bool
 	// Sandbox is the name in the status.
 	Sandbox string
 	PodIPs  []string
@@ -96,6 +98,7 @@ func Describe(object runtime.Object) *Object {
 			Attempt: o.Annotations[AttemptAnnotation],
 			Pool:    o.Spec.WarmPoolRef.Name,
 			Cold:    len(o.Spec.Env)+len(o.Spec.VolumeClaimTemplates) > 0,
+			Expires: expires(o.Spec.Lifecycle),
 			Sandbox: o.Status.Sandbox.Name,
 			PodIPs:  slices.Clone(o.Status.Sandbox.PodIPs),
 		}
@@ -121,6 +124,10 @@ func Describe(object runtime.Object) *Object {
 		return described
 	}
 	return nil
+}
+
+func expires(lifecycle *extensionsv1beta1.Lifecycle) bool {
+	return lifecycle != nil && lifecycle.ShutdownTime != nil && lifecycle.ShutdownPolicy != extensionsv1beta1.ClaimShutdownPolicyRetain
 }
 
 func describeMeta(m *metav1.ObjectMeta) *Object {

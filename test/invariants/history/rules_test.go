@@ -69,6 +69,7 @@ func ofClaim(name string) Owner { return Owner{ClaimKind, name, types.UID("claim
 func controlledBy(owner Owner) func(*Object) { return func(o *Object) { o.Controller = owner } }
 func withUID(uid types.UID) func(*Object)    { return func(o *Object) { o.UID = uid } }
 func deleting(o *Object)                     { o.Deleting = true }
+func expiring(o *Object)                     { o.Claim.Expires = true }
 
 // at is a transaction. Revisions are those of its place in the history, from 1.
 func at(changes ...Change) []Change { return changes }
@@ -276,7 +277,7 @@ func TestWrite(t *testing.T) {
 	var text strings.Builder
 	r.Write(&text, key(Claims, "c"))
 	want := `sandboxclaims ns/c
-  4 uid=claim-c {Attempt:c Pool:p Cold:false Sandbox:s PodIPs:[10.0.0.1] Ready:true Reason:DependenciesReady}
+  4 uid=claim-c {Attempt:c Pool:p Cold:false Expires:false Sandbox:s PodIPs:[10.0.0.1] Ready:true Reason:DependenciesReady}
   5 gone
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {

@@ -19,6 +19,8 @@ const (
 	StrayReservation = "StrayReservation"
 	// UnservedClaim is broken by a claim without a Sandbox that is ready.
 	UnservedClaim = "UnservedClaim"
+	// NotExpired is broken by a claim that was to be deleted some time before the end.
+	NotExpired = "NotExpired"
 	// WrongPoolSize is broken by a pool that has, or counts, more or fewer idle members than it is asked for.
 	WrongPoolSize = "WrongPoolSize"
 )
@@ -78,6 +80,10 @@ func (s *settling) sandbox(key Key, object *Object) {
 
 // claim judges a claim. One whose Sandbox was deleted by somebody who may do that gets no other, and says so.
 func (s *settling) claim(key Key, object *Object) {
+	if object.Claim.Expires {
+		s.violate(NotExpired, key, "%s is %s", key, object)
+		return
+	}
 	own := s.boxOf[object.UID]
 	if s.dismissed[own.UID] && s.present[own.Key] == nil {
 		if object.Claim.Ready || object.Claim.Sandbox != "" || object.Claim.Reason != extensionsv1beta1.ClaimReasonSandboxMissing {

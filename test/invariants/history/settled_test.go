@@ -56,6 +56,10 @@ func TestUnsettled(t *testing.T) {
 			history: start(at(claim("c", ""))),
 			want:    []string{UnservedClaim},
 		},
+		"claim is there after its time": {
+			history: start(at(claim("c", "")), at(cold("c")), at(claim("c", "c", expiring))),
+			want:    []string{NotExpired},
+		},
 		"claim is being deleted": {
 			history: start(at(claim("c", "")), at(cold("c")), at(claim("c", "c", deleting))),
 			want:    []string{UnservedClaim},
