@@ -20,39 +20,32 @@ type saboteur struct {
 	done map[string]int
 }
 
-// faults are what is done, and how often compared to each other. Each repairs what it did before it returns, unless it fails.
-var faults = []struct {
-	name   string
-	weight int
-	do     func(*saboteur, context.Context) error
-}{
-	{"kill a replica", 4, (*saboteur).killAnyReplica},
-	{"kill the controller", 2, (*saboteur).killTheController},
-	{"kill both", 1, (*saboteur).killBoth},
-	{"route elsewhere", 2, (*saboteur).routeElsewhere},
-	{"delay etcd", 3, (*saboteur).delay},
-	{"hold etcd", 3, (*saboteur).hold},
-	{"cut etcd", 5, (*saboteur).cut},
-	{"lose answers of etcd", 8, (*saboteur).loseAnswers},
+// fault is a way to spoil something. It repairs what it did before it returns, unless it fails.
+type fault struct {
+	name string
+	do   func(*saboteur, context.Context) error
+}
+
+// faults are what is done, and how often compared to each other.
+var faults = []choice[fault]{
+	{4, fault{"kill a replica", (*saboteur).killAnyReplica}},
+	{2, fault{"kill the controller", (*saboteur).killTheController}},
+	{1, fault{"kill both", (*saboteur).killBoth}},
+	{2, fault{"route elsewhere", (*saboteur).routeElsewhere}},
+	{3, fault{"delay etcd", (*saboteur).delay}},
+	{3, fault{"hold etcd", (*saboteur).hold}},
+	{5, fault{"cut etcd", (*saboteur).cut}},
+	{8, fault{"lose answers of etcd", (*saboteur).loseAnswers}},
 }
 
 // run spoils something every now and then until ctx ends, and leaves everything whole.
 func (s *saboteur) run(ctx context.Context) error {
-	total := 0
-	for _, fault := range faults {
-		total += fault.weight
-	}
 	for ctx.Err() == nil {
-		choice := s.random.IntN(total)
-		for _, fault := range faults {
-			if choice -= fault.weight; choice < 0 {
-				s.done[fault.name]++
-				// What was begun is repaired.
-				if err := fault.do(s, context.WithoutCancel(ctx)); err != nil {
-					return fmt.Errorf("%s: %w", fault.name, err)
-				}
-				break
-			}
+		fault := choose(s.random, faults)
+		s.done[fault.name]++
+		// What was begun is repaired.
+		if err := fault.do(s, context.WithoutCancel(ctx)); err != nil {
+			return fmt.Errorf("%s: %w", fault.name, err)
 		}
 		pause(ctx, s.upTo(1500*time.Millisecond))
 	}

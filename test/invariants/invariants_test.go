@@ -159,11 +159,6 @@ func (r *run) prepare(random *rand.Rand) {
 	r.await("full pools", poolsOf(false)...)
 }
 
-// fork returns another source of random numbers, whose numbers do not depend on how many others take.
-func fork(random *rand.Rand) *rand.Rand {
-	return rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
-}
-
 // load creates and deletes claims until there were enough, and spoils things meanwhile.
 func (r *run) load(random *rand.Rand) {
 	r.Helper()

@@ -88,10 +88,7 @@ type liveClaim struct {
 }
 
 // operations are what workers do, and how often compared to each other.
-var operations = []struct {
-	weight int
-	do     func(*worker, context.Context)
-}{
+var operations = []choice[func(*worker, context.Context)]{
 	{24, (*worker).createNamed},
 	{20, (*worker).createGenerated},
 	{30, (*worker).createWaiting},
@@ -108,18 +105,8 @@ var operations = []struct {
 
 // run does one operation after the other until ctx ends. The last one is finished: what became of it must be known.
 func (w *worker) run(ctx context.Context) {
-	total := 0
-	for _, operation := range operations {
-		total += operation.weight
-	}
 	for w.limiter.Wait(ctx) == nil {
-		choice := w.random.IntN(total)
-		for _, operation := range operations {
-			if choice -= operation.weight; choice < 0 {
-				operation.do(w, context.WithoutCancel(ctx))
-				break
-			}
-		}
+		choose(w.random, operations)(w, context.WithoutCancel(ctx))
 	}
 }
 
@@ -132,9 +119,6 @@ func (w *worker) anyPool() *poolPlan {
 	}
 	return pick(w.random, poolsOf(false))
 }
-
-// pick returns one of some things.
-func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
 func (w *worker) nextName() string {
 	w.claims++
