@@ -101,9 +101,9 @@ func systemLabels(sandbox *agentsv1beta1.Sandbox) map[string]string {
 	return labels
 }
 
-// ExtensionsOwner returns the controller of the Sandbox if it is of the extensions group: without such an owner, labels that say
-// so were put there by a user.
-func ExtensionsOwner(sandbox *agentsv1beta1.Sandbox) *metav1.OwnerReference {
+// ExtensionsOwner returns the controller of a Sandbox, of any version, if it is of the extensions group: without such an owner, labels
+// that say so were put there by a user.
+func ExtensionsOwner(sandbox metav1.Object) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(sandbox)
 	if ref == nil {
 		return nil

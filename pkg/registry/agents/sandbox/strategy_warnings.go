@@ -11,6 +11,7 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/warnings"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
 // warningsOf returns what is allowed in a Sandbox and yet hardly meant. Only what differs from the old Sandbox is looked at: whoever
@@ -21,6 +22,10 @@ func warningsOf(sandbox, old *agents.Sandbox, now time.Time) []string {
 	path := field.NewPath("spec")
 	if at := spec.ShutdownTime; at != nil && !now.Before(at.Time) && !at.Equal(oldSpec.ShutdownTime) {
 		found = append(found, fmt.Sprintf("%s: has passed already, so the Sandbox expires at once", path.Child("shutdownTime")))
+	}
+	if sandboxpod.ExtensionsOwner(sandbox) != nil {
+		// A controller made it from a template, whose author was told, and marked it with keys that are reserved.
+		return found
 	}
 	return append(found, warnings.PodTemplate(&spec.PodTemplate, &oldSpec.PodTemplate, path.Child("podTemplate"))...)
 }

@@ -73,6 +73,9 @@ func TestWarnings(t *testing.T) {
 				"spec.podTemplate.metadata.labels[agents.x-k8s.io/b]: reserved, ignored",
 				"spec.podTemplate.metadata.annotations[opentelemetry.io/trace-context]: reserved, ignored",
 			}},
+		{"reserved key of a member of a pool", nil, []tweak{metadata(map[string]string{"agents.x-k8s.io/a": ""}, nil), func(s *agents.Sandbox) {
+			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: sandboxpod.WarmPoolKind, Controller: new(true)}}
+		}}, nil},
 		{"reserved key that was there before", []tweak{metadata(map[string]string{"agents.x-k8s.io/a": ""}, nil)},
 			[]tweak{metadata(map[string]string{"agents.x-k8s.io/a": "", "app": "web"}, nil)}, nil},
 	} {
