@@ -15,12 +15,14 @@ import (
 	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/cmd/sandbox-controller/app/options"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
 	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/rush"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/sandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/sandboxclaim"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/sandboxtemplate"
@@ -36,6 +38,7 @@ type controllers struct {
 	sandboxClient versioned.Interface
 	recorder      func(controller string) events.EventRecorder
 	passes        *controllermetrics.Passes
+	rush          *rush.Meter
 
 	// sandboxInformers are shared by all controllers. The informers for other kinds are of one controller each.
 	sandboxInformers externalversions.SharedInformerFactory
@@ -67,6 +70,7 @@ func newControllers(kubeClient kubernetes.Interface, sandboxClient versioned.Int
 		sandboxClient:    sandboxClient,
 		recorder:         func(controller string) events.EventRecorder { return broadcaster.NewRecorder(scheme, controller) },
 		passes:           controllermetrics.NewPasses(),
+		rush:             rush.NewMeter(clock.RealClock{}),
 		sandboxInformers: informer.NewSandboxFactory(sandboxClient),
 	}
 	if o.Extensions.Enabled {
@@ -102,6 +106,7 @@ func (c *controllers) addSandbox(o *options.Options) error {
 		DisableEvents:    o.DisableSandboxEvents,
 		ClusterDomain:    o.ClusterDomain,
 		CreationLatency:  latency,
+		Rush:             c.rush,
 		Passes:           c.passes,
 	})
 	if err != nil {
@@ -168,6 +173,7 @@ func (c *controllers) addClaim(o *options.ExtensionsOptions) error {
 		DisableEvents:            o.DisableClaimEvents,
 		AllowedLabelDomains:      domains,
 		WarmCandidateGracePeriod: o.ClaimWarmCandidateGracePeriod,
+		Rush:                     c.rush,
 		Metrics:                  claimMetrics,
 		Passes:                   c.passes,
 	})

@@ -61,7 +61,6 @@ func TestClaimedMemberCostsOnePatchOfItsPodAndOneStatusWrite(t *testing.T) {
 	if err := claimedsandbox.Adopt(member, claim, nil); err != nil {
 		t.Fatal(err)
 	}
-	member.Generation++
 	f.inCache(member)
 	if after := f.mustPass(); after != statusDelay {
 		t.Errorf("the status is to be written after %v", after)
@@ -103,4 +102,36 @@ func (f *fixture) livePod() *corev1.Pod {
 		f.t.Fatal(err)
 	}
 	return pod.(*corev1.Pod)
+}
+
+// TestRushDelaysTheWorkOnAClaimedMember makes sure that a member which a claim has taken is not worked on at once while many claims come,
+// and is otherwise.
+func TestRushDelaysTheWorkOnAClaimedMember(t *testing.T) {
+	member := testSandbox(pooled)
+	taken := member.DeepCopy()
+	if err := claimedsandbox.Adopt(taken, &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "c1", UID: "claim-uid"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	changed := taken.DeepCopy()
+	changed.Generation++
+	for name, test := range map[string]struct {
+		claims        int
+		before, after *agentsv1beta1.Sandbox
+		atOnce        int
+	}{
+		"taken in calm":         {1, member, taken, 1},
+		"taken in a rush":       {100, member, taken, 0},
+		"of a claim, in a rush":   {100, taken, changed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			for range test.claims {
+				f.config.Rush.Note()
+			}
+			f.sandboxHandler().OnUpdate(test.before, test.after)
+			if got := f.loop.Queue.Len(); got != test.atOnce {
+				t.Errorf("%d passes are due at once, want %d", got, test.atOnce)
+			}
+		})
+	}
 }

@@ -26,6 +26,7 @@ import (
 	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/rush"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions"
 	listers "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/listers/agents/v1beta1"
@@ -59,6 +60,8 @@ type Config struct {
 	ClusterDomain string
 	// CreationLatency is made by NewCreationLatency.
 	CreationLatency *metrics.HistogramVec
+	// Rush tells when claims come so fast that what is written of Sandboxes which they take waits. Defaults to one that tells of no rush.
+	Rush *rush.Meter
 	// Passes counts and times the passes. Defaults to metrics that nobody reads.
 	Passes *controllermetrics.Passes
 	// Clock tells the time, and when a delay is over. Defaults to the real one.
@@ -89,6 +92,9 @@ type Controller struct {
 func New(config Config) (*Controller, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
+	}
+	if config.Rush == nil {
+		config.Rush = rush.NewMeter(config.Clock)
 	}
 	sandboxes := config.SandboxInformers.Agents().V1beta1().Sandboxes()
 	core := config.ChildInformers.Core().V1()
@@ -143,7 +149,10 @@ func (c *Controller) sandboxHandler() cache.ResourceEventHandler {
 			if before != nil && before.UID != after.UID {
 				c.progress.forget(before.UID)
 			}
-			if sandboxChanged(before, after) {
+			switch {
+			case taken(before, after):
+				c.loop.Queue.AddAfter(cache.MetaObjectToName(after), c.config.Rush.Delay())
+			case sandboxChanged(before, after):
 				c.loop.Queue.Add(cache.MetaObjectToName(after))
 			}
 		},
@@ -154,6 +163,11 @@ func (c *Controller) sandboxHandler() cache.ResourceEventHandler {
 			}
 		},
 	}
+}
+
+// taken says whether a claim has taken the Sandbox. It goes on running; that its Pod is marked accordingly is not urgent.
+func taken(before, after *agentsv1beta1.Sandbox) bool {
+	return before != nil && before.UID == after.UID && after.DeletionTimestamp == nil && !claimed(before) && claimed(after)
 }
 
 // sandboxChanged says whether a change of a Sandbox can ask for anything. Its status cannot: the controller is the only one who

@@ -19,6 +19,7 @@ import (
 	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/rush"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions"
 	agentslisters "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/listers/agents/v1beta1"
@@ -49,6 +50,9 @@ type Config struct {
 	// WarmCandidateGracePeriod is how long a claim waits for members of its pool that are about to become ready before a Sandbox is made
 	// for it. 0 means that it does not wait.
 	WarmCandidateGracePeriod time.Duration
+	// Rush tells when claims come so fast that what is written of those which are ready waits. The controller notes claims in it. Defaults
+	// to one of its own.
+	Rush *rush.Meter
 	// Metrics are what the controller measures. Defaults to metrics that nobody reads.
 	Metrics *Metrics
 	// Passes counts and times the passes. Defaults to metrics that nobody reads.
@@ -83,6 +87,9 @@ type Controller struct {
 func New(config Config) (*Controller, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
+	}
+	if config.Rush == nil {
+		config.Rush = rush.NewMeter(config.Clock)
 	}
 	if config.Metrics == nil {
 		config.Metrics = NewMetrics()

@@ -28,6 +28,7 @@ func (c *Controller) claimHandler() cache.ResourceEventHandler {
 			}
 			if !isInInitialList {
 				c.firstSeen.note(claim.UID, c.config.Clock.Now())
+				c.config.Rush.Note()
 			}
 			c.claimWrites.Delivered(claim)
 			c.loop.Queue.Add(cache.MetaObjectToName(claim))

@@ -59,8 +59,31 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 		c.waiting.remove(name)
 		return 0, c.expire(ctx, claim)
 	}
+	if delay := c.holdBack(claim); delay > 0 {
+		return delay, nil
+	}
 	o := c.pursue(ctx, claim)
 	return c.conclude(ctx, o)
+}
+
+// unstamped says whether a claim is ready and does not say since when.
+func unstamped(claim *extensionsv1beta1.SandboxClaim) bool {
+	return isReady(&claim.Status) && claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] == ""
+}
+
+// maxHoldBack is how long a claim that was bound in its own request waits in a rush, at most, until something is written about it.
+const maxHoldBack = 3 * time.Second
+
+// holdBack returns how long a pass over a claim is to wait because others are more urgent, or 0. It has its Sandbox and says so.
+func (c *Controller) holdBack(claim *extensionsv1beta1.SandboxClaim) time.Duration {
+	if !unstamped(claim) {
+		return 0
+	}
+	first, _ := c.firstSeen.when(claim)
+	if c.config.Clock.Since(first) >= maxHoldBack {
+		return 0
+	}
+	return c.config.Rush.Delay()
 }
 
 // pursue does what can be done so that the claim has a Sandbox and the Sandbox is as it should be.
@@ -207,7 +230,7 @@ func (c *Controller) writeStatus(
 // stamp notes in a claim that is ready for the first time when that was, and when it was first seen. Of a claim that was bound when it was
 // created, that is the only thing the controller writes, and the event that clients wait for who watch from the answer to their request.
 func (c *Controller) stamp(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) (*extensionsv1beta1.SandboxClaim, error) {
-	if !isReady(&claim.Status) || claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] != "" {
+	if !unstamped(claim) {
 		return claim, nil
 	}
 	now := c.config.Clock.Now()

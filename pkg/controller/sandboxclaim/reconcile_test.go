@@ -40,6 +40,39 @@ func TestClaimBoundWhenCreatedCostsOnePatch(t *testing.T) {
 	f.wantEvents()
 }
 
+// TestRushComesFirst makes sure that nothing is written about a claim that is ready while many others come, and that it is in the end.
+func TestRushComesFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		rush time.Duration
+		want time.Duration
+	}{
+		"short": {rush: time.Second, want: 2 * time.Second},
+		"long":  {rush: time.Minute, want: maxHoldBack + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := boundPair()
+			f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+			begin := f.clock.Now()
+			for f.live().Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] == "" {
+				if f.clock.Since(begin) < test.rush {
+					for range 100 {
+						f.config.Rush.Note()
+					}
+				}
+				after := f.mustPass()
+				if f.clock.Since(begin) < min(test.rush, maxHoldBack) {
+					f.wantRequests()
+				}
+				f.clock.Step(after)
+			}
+			if took := f.clock.Since(begin); took > test.want {
+				t.Errorf("it took %v until anything was written, want at most %v", took, test.want)
+			}
+			f.wantRequests("patch sandboxclaims")
+		})
+	}
+}
+
 func TestCacheThatDoesNotShowTheBindingYetIsWaitedFor(t *testing.T) {
 	c, s := boundPair()
 	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(s).inCache(testMember()).created(c)
@@ -197,7 +230,7 @@ func TestServerThatDoesNotAnswerLosesNoSandbox(t *testing.T) {
 func TestSandboxIsFoundByUIDAlone(t *testing.T) {
 	for name, change := range map[string]func(*claim){
 		"no record at all": func(c *claim) { c.Annotations, c.Status = nil, extensionsv1beta1.SandboxClaimStatus{} },
-		"record in a label": func(c *claim) {
+		"record in the deprecated label": func(c *claim) {
 			c.Annotations, c.Status = nil, extensionsv1beta1.SandboxClaimStatus{}
 			c.Labels = map[string]string{extensionsv1beta1.SandboxNameAnnotation: "p1-x"}
 		},
