@@ -121,7 +121,7 @@ func TestRushDelaysTheWorkOnAClaimedMember(t *testing.T) {
 	}{
 		"taken in calm":         {1, member, taken, 1},
 		"taken in a rush":       {100, member, taken, 0},
-		"of a claim, in a rush":   {100, taken, changed, 1},
+		"of a claim, in a rush": {100, taken, changed, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
