@@ -30,8 +30,19 @@ func Adopt(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedForClaimAnnotation)
 	delete(sandbox.Annotations, extensionsv1beta1.ReservedAtAnnotation)
 	setTraceContext(sandbox, claim)
-	sandbox.Generation++
+	advanceGeneration(sandbox)
 	return nil
+}
+
+// advanceGeneration counts a change of the metadata for the Pod. No condition depends on them, so what is true of the Sandbox is true of the
+// next generation as well: who waits for conditions that speak of the present one has no reason to wait for the controller to say so.
+func advanceGeneration(sandbox *agentsv1beta1.Sandbox) {
+	for i := range sandbox.Status.Conditions {
+		if condition := &sandbox.Status.Conditions[i]; condition.ObservedGeneration == sandbox.Generation {
+			condition.ObservedGeneration++
+		}
+	}
+	sandbox.Generation++
 }
 
 // Sync makes metadata of the claim's Sandbox follow the claim and the template that the pool names now: the metadata of the Pod, and

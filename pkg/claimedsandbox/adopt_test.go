@@ -21,6 +21,9 @@ import (
 func adopted(templateRef string, metadata agentsv1beta1.PodMetadata, changes ...func(*sandbox)) *sandbox {
 	s := testMember()
 	s.Generation++
+	for i := range s.Status.Conditions {
+		s.Status.Conditions[i].ObservedGeneration = s.Generation
+	}
 	s.Labels = pairs{
 		agentsv1beta1.SandboxTemplateRefHashLabel: naming.Hash(templateRef), agentsv1beta1.LaunchTypeLabel: "warm", agentsv1beta1.ClaimUIDLabel: "claim-uid",
 	}

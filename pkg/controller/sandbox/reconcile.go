@@ -101,12 +101,7 @@ func (c *Controller) reconcileChildren(ctx context.Context, sandbox *agentsv1bet
 // updateStatus writes the status if it is worth a write now, and returns after which time it will be, or 0.
 func (c *Controller) updateStatus(ctx context.Context, sandbox *agentsv1beta1.Sandbox, status *agentsv1beta1.SandboxStatus) (time.Duration, error) {
 	delay := statusDelay
-	urgency := urgency(&sandbox.Status, status)
-	if urgency == statusDue && claimed(sandbox) && sameButForGeneration(&sandbox.Status, status) {
-		// Claims come in bursts, and bind or sync Sandboxes that stay as they are. The next claims are not to wait for it to be said.
-		urgency = statusMayWait
-	}
-	switch urgency {
+	switch urgency(&sandbox.Status, status) {
 	case statusUnchanged:
 		c.progress.written(sandbox.UID)
 		return 0, nil

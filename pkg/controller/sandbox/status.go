@@ -127,17 +127,6 @@ func urgency(before, after *agentsv1beta1.SandboxStatus) statusUrgency {
 	return statusDue
 }
 
-// sameButForGeneration says whether two statuses differ in nothing but the generation that they speak of.
-func sameButForGeneration(before, after *agentsv1beta1.SandboxStatus) bool {
-	before, after = before.DeepCopy(), after.DeepCopy()
-	for _, status := range []*agentsv1beta1.SandboxStatus{before, after} {
-		for i := range status.Conditions {
-			status.Conditions[i].ObservedGeneration = 0
-		}
-	}
-	return equality.Semantic.DeepEqual(before, after)
-}
-
 // scheduledAsExpected says whether nothing but that has changed: the Pod has a node, and perhaps addresses, and neither of the
 // statuses tells of anything that keeps it from becoming ready.
 func scheduledAsExpected(before, after *agentsv1beta1.SandboxStatus) bool {

@@ -63,6 +63,7 @@ func TestClaimIsBoundInTheRequestThatCreatesIt(t *testing.T) {
 	after := before.DeepCopy()
 	after.ResourceVersion = got.ResourceVersion
 	after.Generation++
+	after.Status.Conditions[0].ObservedGeneration = after.Generation
 	after.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(got, extensionsv1beta1.SchemeGroupVersion.WithKind("SandboxClaim"))}
 	after.Labels = with(identity, agentsv1beta1.LaunchTypeLabel, agentsv1beta1.LaunchTypeWarm)
 	after.Spec.PodTemplate.Metadata = agents.PodMetadata{Labels: with(identity, "app", "agent", "sandbox.users.io/a", "b")}
