@@ -18,15 +18,16 @@ const (
 	quiet = 500 * time.Millisecond
 	// patience is how long replacements are held back at most while claims keep coming.
 	patience = 5 * time.Second
-	// trickleInterval is the time between two batches of replacements while claims keep coming.
-	trickleInterval = time.Second
+	// trickleInterval is the time between two batches of replacements while claims keep coming. It is short because a batch that is noticed
+	// is a batch that claims wait for.
+	trickleInterval = 100 * time.Millisecond
 	// Of a pool's size, one part in trickleShare is replaced in such a batch, or, once fewer than one part in lowShare of the members
-	// are ready, one in lowTrickleShare, but at least lowTrickleMin and at most lowTrickleMax.
-	trickleShare    = 100
+	// are ready, one in lowTrickleShare, but at least one and at most lowTrickleMax.
+	// In a second that is 1 % of the pool, or 10 % and at most 100 members, and at least ten.
+	trickleShare    = 1000
 	lowShare        = 4
-	lowTrickleShare = 10
-	lowTrickleMin   = 10
-	lowTrickleMax   = 100
+	lowTrickleShare = 100
+	lowTrickleMax   = 10
 	// replacementBatch is how many replacements are made before it is looked again whether claims come.
 	replacementBatch = 50
 
@@ -171,7 +172,7 @@ func (r *refill) replacements(d demand, now time.Time) (int, time.Duration) {
 	case untilTrickle > 0:
 		return 0, min(untilCalm, untilTrickle)
 	case low:
-		return min(r.owed, min(max(d.replicas/lowTrickleShare, lowTrickleMin), lowTrickleMax)), min(untilCalm, trickleInterval)
+		return min(r.owed, min(max(d.replicas/lowTrickleShare, 1), lowTrickleMax)), min(untilCalm, trickleInterval)
 	default:
 		return min(r.owed, max(d.replicas/trickleShare, 1)), min(untilCalm, trickleInterval)
 	}

@@ -62,27 +62,24 @@ func TestRefill(t *testing.T) {
 		"claims that keep coming are not waited for for ever": {plain, []moment{
 			{taken: 5, demand: full(100, 5), wait: 500 * ms},
 			{at: 4800 * ms, taken: 20, demand: full(100, 25), wait: 200 * ms},
-			{at: 5 * second, taken: 1, demand: full(100, 26), count: 1, wait: 500 * ms},
-			{at: 5400 * ms, taken: 1, demand: full(100, 26), wait: 500 * ms},
-			{at: 5800 * ms, taken: 1, demand: full(100, 27), wait: 200 * ms},
-			{at: 6 * second, taken: 1, demand: full(100, 28), count: 1, wait: 500 * ms},
+			{at: 5 * second, taken: 1, demand: full(100, 26), count: 1, wait: 100 * ms},
+			{at: 5060 * ms, taken: 1, demand: full(100, 26), wait: 40 * ms},
+			{at: 5100 * ms, taken: 1, demand: full(100, 27), count: 1, wait: 100 * ms},
 		}},
 		"claims that keep coming on a large pool": {plain, []moment{
 			{taken: 5, demand: full(1050, 5), wait: 500 * ms},
 			{at: 4900 * ms, taken: 300, demand: full(1050, 305), wait: 100 * ms},
-			{at: 5 * second, demand: full(1050, 305), count: 10, wait: 400 * ms},
+			{at: 5 * second, demand: full(1050, 305), count: 1, wait: 100 * ms},
 		}},
 		"a pool that runs low is not waited for": {plain, []moment{
 			{taken: 75, demand: full(100, 75), wait: 500 * ms},
-			{at: 100 * ms, taken: 1, demand: full(100, 76), count: 10, wait: 500 * ms},
-			{at: 200 * ms, taken: 1, demand: full(100, 67), wait: 500 * ms},
-			{at: 600 * ms, taken: 9, demand: full(100, 76), wait: 500 * ms},
-			{at: 1090 * ms, taken: 1, demand: full(100, 77), wait: 10 * ms},
-			{at: 1100 * ms, taken: 1, demand: full(100, 78), count: 10, wait: 500 * ms},
+			{at: 100 * ms, taken: 1, demand: full(100, 76), count: 1, wait: 100 * ms},
+			{at: 160 * ms, taken: 1, demand: full(100, 76), wait: 40 * ms},
+			{at: 200 * ms, taken: 1, demand: full(100, 77), count: 1, wait: 100 * ms},
 		}},
-		"the only member is replaced at once": {plain, []moment{{taken: 1, demand: full(1, 1), count: 1, wait: 500 * ms}}},
+		"the only member is replaced at once": {plain, []moment{{taken: 1, demand: full(1, 1), count: 1, wait: 100 * ms}}},
 		"a large pool that runs low is filled in larger batches": {plain, []moment{
-			{taken: 1999, demand: full(2000, 1999), count: 100, wait: 500 * ms},
+			{taken: 1999, demand: full(2000, 1999), count: 10, wait: 100 * ms},
 		}},
 		"what others have made is not owed": {plain, []moment{
 			{taken: 10, demand: full(100, 10), wait: 500 * ms},
@@ -92,13 +89,13 @@ func TestRefill(t *testing.T) {
 		"a delay is kept though the pool is empty": {Limits{MaxBatchSize: 300, ReplenishDelay: 30 * second}, []moment{
 			{taken: 1, demand: full(10, 1), wait: 30 * second},
 			{at: 20 * second, taken: 9, demand: full(10, 10), wait: 10 * second},
-			{at: 30 * second, taken: 0, demand: full(10, 10), count: 1, wait: second},
+			{at: 30 * second, taken: 0, demand: full(10, 10), count: 1, wait: 100 * ms},
 			{at: 50 * second, demand: full(10, 9), count: 9},
 		}},
 		"a short delay is put off for 5 s at most": {Limits{MaxBatchSize: 300, ReplenishDelay: second}, []moment{
 			{taken: 1, demand: full(10, 1), wait: second},
 			{at: 4900 * ms, taken: 2, demand: full(10, 3), wait: 100 * ms},
-			{at: 5 * second, demand: full(10, 3), count: 1, wait: 900 * ms},
+			{at: 5 * second, demand: full(10, 3), count: 1, wait: 100 * ms},
 			{at: 5900 * ms, demand: full(10, 2), count: 2},
 		}},
 		"a rate": {Limits{MaxBatchSize: 300, MaxRefillRate: 2.5}, []moment{
