@@ -149,7 +149,9 @@ func restart(t *testing.T, deployment string) {
 	t.Helper()
 	system().kubectl(t, "delete", "pods", "-l", "app.kubernetes.io/name="+deployment)
 	system().kubectl(t, "rollout", "status", "deployment/"+deployment, "--timeout="+patience.String())
-	system().kubectl(t, "wait", "--for=condition=Available", "apiservice/v1beta1.agents.x-k8s.io", "--timeout="+patience.String())
+	for _, group := range []string{"agents.x-k8s.io", "extensions.agents.x-k8s.io"} {
+		system().insist(t, "get", "--raw", "/apis/"+group+"/v1beta1")
+	}
 }
 
 // podWatch counts the Pods of each Sandbox at every moment.

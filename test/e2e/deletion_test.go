@@ -21,7 +21,7 @@ func TestDeleteDuringRestart(t *testing.T) {
 		sh.kubectl(t, "delete", "sandboxes", "-l", "doomed", "--wait=false")
 		restart(t, apiServer)
 		for _, name := range doomed() {
-			sh.kubectl(t, "wait", "--for=delete", "sandbox/"+name, "pod/"+name, "service/"+name, "persistentvolumeclaim/home-"+name, "--timeout="+patience.String())
+			sh.insist(t, "wait", "--for=delete", "sandbox/"+name, "pod/"+name, "service/"+name, "persistentvolumeclaim/home-"+name, "--timeout="+patience.String())
 		}
 		if got := sh.kubectl(t, "get", "pod", "kept", "-o", "jsonpath={.metadata.uid}"); got != pod {
 			t.Errorf("the pod of a sandbox that was not deleted has UID %s, had %s", got, pod)
@@ -33,7 +33,7 @@ func TestDeleteDuringRestart(t *testing.T) {
 		applyAll(t, sh)
 		sh.kubectl(t, "delete", "namespace", sh.namespace, "--wait=false")
 		restart(t, apiServer)
-		sh.kubectl(t, "wait", "--for=delete", "namespace/"+sh.namespace, "--timeout="+patience.String())
+		sh.insist(t, "wait", "--for=delete", "namespace/"+sh.namespace, "--timeout="+patience.String())
 	})
 }
 

@@ -34,11 +34,12 @@ const (
 	pollInterval = 100 * time.Millisecond
 )
 
-// eventually waits until check returns nil, and fails the test with its last error if it never does.
+// eventually waits until check returns nil, and fails the test with its last error if it never does. It may also be called in a cleanup, when
+// the context of the test has ended.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), pollInterval, patience, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})
@@ -121,6 +122,18 @@ func (sh shell) run(t *testing.T, stdin string, args ...string) result {
 func (sh shell) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	return sh.pipe(t, "", args...)
+}
+
+// insist repeats a command until it succeeds: a server that is being replaced refuses what meets it in that moment, and kube-apiserver may
+// notice late that it is back.
+func (sh shell) insist(t *testing.T, args ...string) {
+	t.Helper()
+	eventually(t, "kubectl "+strings.Join(args, " "), func(ctx context.Context) error {
+		if r := sh.try(ctx, "", sh.in(args...)...); r.code != 0 {
+			return fmt.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+		}
+		return nil
+	})
 }
 
 // pipe is kubectl with standard input.
