@@ -52,7 +52,7 @@ func startCluster(ctx context.Context, s settings) (*cluster, error) {
 	return c, nil
 }
 
-func (c *cluster) remove(context.Context) error { return c.light.Remove() }
+func (c *cluster) remove() error { return c.light.Remove() }
 
 func (c *cluster) kubeconfig() string { return c.light.Kubeconfig() }
 

@@ -78,7 +78,7 @@ func (s settings) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.remove(ctx)) }()
+	defer func() { err = errors.Join(err, c.remove()) }()
 	m, err := newMeasurement(c, s)
 	if err != nil {
 		return err
