@@ -7,12 +7,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,36 +146,14 @@ func TestKillDuringClaims(t *testing.T) {
 	const members, claims = 4, 6
 	sh.newPool(t, "python", members)
 	client := env.agents.ExtensionsV1beta1().SandboxClaims(sh.namespace)
-	var victims []int
-	for _, program := range []string{apiServer, controller} {
-		victims = append(victims, processOf(t, program))
-		t.Cleanup(func() { restart(t, program) })
-	}
-	var calls sync.WaitGroup
-	errs := make(chan error, claims)
-	for i := range claims {
-		calls.Go(func() {
-			errs <- insist(t.Context(), func(ctx context.Context) error {
-				_, err := client.Create(ctx, newClaim(fmt.Sprint("claim-", i), "python"), metav1.CreateOptions{})
-				if apierrors.IsAlreadyExists(err) {
-					return nil
-				}
-				return err
-			})
-		})
-	}
-	for _, pid := range victims {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Errorf("killing process %d: %v", pid, err)
+	calls := make([]call, claims)
+	for i := range calls {
+		calls[i] = func(ctx context.Context) error {
+			_, err := client.Create(ctx, newClaim(fmt.Sprint("claim-", i), "python"), metav1.CreateOptions{})
+			return ignoreAlreadyExists(err)
 		}
 	}
-	calls.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			t.Error(err)
-		}
-	}
+	killDuring(t, []string{apiServer, controller}, calls...)
 	owners := map[types.UID]string{}
 	for i := range claims {
 		name := fmt.Sprint("claim-", i)

@@ -53,49 +53,21 @@ func TestKill(t *testing.T) {
 				uids[awake[i]], uids[asleep[i]] = sh.get(t, awake[i]).UID, sh.get(t, asleep[i]).UID
 			}
 			pods := watchPods(t, sh.namespace)
-			var victims []int
-			for _, program := range programs {
-				victims = append(victims, processOf(t, program))
-				// A new Pod starts without the delay that a container has after a crash, so that crashes do not add up.
-				t.Cleanup(func() { restart(t, program) })
-			}
-
-			var calls sync.WaitGroup
-			errs := make(chan error, 6)
-			call := func(do func(ctx context.Context) error) {
-				calls.Go(func() { errs <- insist(t.Context(), do) })
-			}
 			created := []string{"new-0", "new-1"}
+			var calls []call
 			for i := range awake {
-				call(func(ctx context.Context) error {
+				calls = append(calls, func(ctx context.Context) error {
 					_, err := sh.sandboxes().Create(ctx, framework.NewSandbox(created[i]), metav1.CreateOptions{})
-					if apierrors.IsAlreadyExists(err) {
-						// An earlier attempt, whose answer was lost.
-						return nil
-					}
-					return err
-				})
-				call(func(ctx context.Context) error {
+					return ignoreAlreadyExists(err)
+				}, func(ctx context.Context) error {
 					_, err := sh.sandboxes().Suspend(ctx, awake[i], &v1beta1.SandboxSuspend{}, metav1.CreateOptions{})
 					return err
-				})
-				call(func(ctx context.Context) error {
+				}, func(ctx context.Context) error {
 					_, err := sh.sandboxes().Resume(ctx, asleep[i], &v1beta1.SandboxResume{}, metav1.CreateOptions{})
 					return err
 				})
 			}
-			for _, pid := range victims {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Errorf("killing process %d: %v", pid, err)
-				}
-			}
-			calls.Wait()
-			close(errs)
-			for err := range errs {
-				if err != nil {
-					t.Error(err)
-				}
-			}
+			killDuring(t, programs, calls...)
 
 			for i := range awake {
 				sh.await(t, "Suspended", awake[i])
@@ -112,8 +84,47 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// call is a request that may be repeated.
+type call func(ctx context.Context) error
+
+// ignoreAlreadyExists takes it for success that there is an object of the name: an earlier attempt made it, whose answer was lost.
+func ignoreAlreadyExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// killDuring ends programs of the product with SIGKILL while the calls are made, and returns when each of them has succeeded.
+func killDuring(t *testing.T, programs []string, calls ...call) {
+	t.Helper()
+	var victims []int
+	for _, program := range programs {
+		victims = append(victims, processOf(t, program))
+		// A new Pod starts without the delay that a container has after a crash, so that crashes do not add up.
+		t.Cleanup(func() { restart(t, program) })
+	}
+	var pending sync.WaitGroup
+	errs := make(chan error, len(calls))
+	for _, call := range calls {
+		pending.Go(func() { errs <- insist(t.Context(), call) })
+	}
+	for _, pid := range victims {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Errorf("killing process %d: %v", pid, err)
+		}
+	}
+	pending.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // insist repeats a call until the server has answered it with success.
-func insist(ctx context.Context, call func(ctx context.Context) error) error {
+func insist(ctx context.Context, call call) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, func(ctx context.Context) (bool, error) {
 		last = call(ctx)
