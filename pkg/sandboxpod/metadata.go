@@ -50,9 +50,12 @@ func SyncMetadata(sandbox *agentsv1beta1.Sandbox, pod *corev1.Pod) {
 
 // propagateKeys copies the template's entries to current, removes those that were copied before and have left the template, and
 // returns the copied keys in order. Reserved keys are not copied, and removed if the list of before, which a user can write,
-// names them; those that the system needs are set again afterwards.
+// names them; those that the system needs are set again afterwards. An empty list names no key, not the empty one.
 func propagateKeys(template, current map[string]string, before string) []string {
 	for key := range strings.SplitSeq(before, ",") {
+		if key == "" {
+			continue
+		}
 		if _, keep := template[key]; (!keep || agentsv1beta1.IsReservedPodMetadataKey(key)) && !tracking(key) {
 			delete(current, key)
 		}
