@@ -6,19 +6,14 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -26,74 +21,26 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
 )
 
-type mainStrategy struct {
-	strategy.Base
-	clock clock.PassiveClock
-}
-
 // NewStrategy returns the strategy of the sandboxes endpoint: it owns everything but the status.
-func NewStrategy(typer runtime.ObjectTyper) strategy.Main { return newStrategy(typer) }
-
-func newStrategy(typer runtime.ObjectTyper) mainStrategy {
-	return mainStrategy{strategy.NewBase(typer), clock.RealClock{}}
-}
-
-// GetResetFields names the fields that this endpoint ignores, so that server-side apply does not give them an owner.
-func (mainStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return strategy.ResetFields(v1beta1.SchemeGroupVersion, "status")
-}
-
-func (mainStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	sandbox := obj.(*agents.Sandbox)
-	sandbox.Generation = 1
-	sandbox.Status = agents.SandboxStatus{}
-}
-
-func (mainStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	sandbox, oldSandbox := obj.(*agents.Sandbox), old.(*agents.Sandbox)
-	sandbox.Status = oldSandbox.Status
-	if !apiequality.Semantic.DeepEqual(sandbox.Spec, oldSandbox.Spec) {
-		sandbox.Generation = oldSandbox.Generation + 1
-	}
-}
-
-func (mainStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validation.ValidateSandbox(obj.(*agents.Sandbox))
-}
-
-func (mainStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateSandboxUpdate(obj.(*agents.Sandbox), old.(*agents.Sandbox))
-}
-
-func (s mainStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return warningsOf(obj.(*agents.Sandbox), &agents.Sandbox{}, s.clock.Now())
-}
-
-func (s mainStrategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	return warningsOf(obj.(*agents.Sandbox), old.(*agents.Sandbox), s.clock.Now())
-}
-
-type statusStrategy struct {
-	mainStrategy
+func NewStrategy(typer runtime.ObjectTyper) strategy.Main {
+	return strategy.NewMain(typer, kind(clock.RealClock{}))
 }
 
 // NewStatusStrategy returns the strategy of the status subresource: it owns the status and nothing else.
 func NewStatusStrategy(typer runtime.ObjectTyper) strategy.Status {
-	return statusStrategy{newStrategy(typer)}
+	return strategy.NewStatus(typer, kind(clock.RealClock{}))
 }
 
-func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return strategy.ResetFields(v1beta1.SchemeGroupVersion, "spec", "metadata")
-}
-
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	sandbox, oldSandbox := obj.(*agents.Sandbox), old.(*agents.Sandbox)
-	sandbox.Spec = oldSandbox.Spec
-	metav1.ResetObjectMetaForStatus(&sandbox.ObjectMeta, &oldSandbox.ObjectMeta)
-}
-
-func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateSandboxStatusUpdate(obj.(*agents.Sandbox), old.(*agents.Sandbox))
+// kind says what is particular to Sandboxes.
+func kind(clock clock.PassiveClock) strategy.Kind[agents.Sandbox, agents.SandboxSpec, agents.SandboxStatus] {
+	return strategy.Kind[agents.Sandbox, agents.SandboxSpec, agents.SandboxStatus]{
+		Version:              v1beta1.SchemeGroupVersion,
+		Parts:                func(s *agents.Sandbox) (*agents.SandboxSpec, *agents.SandboxStatus) { return &s.Spec, &s.Status },
+		Validate:             validation.ValidateSandbox,
+		ValidateUpdate:       validation.ValidateSandboxUpdate,
+		ValidateStatusUpdate: validation.ValidateSandboxStatusUpdate,
+		Warnings:             func(sandbox, old *agents.Sandbox) []string { return warningsOf(sandbox, old, clock.Now()) },
+	}
 }
 
 // GetAttrs returns what label and field selectors on Sandboxes look at. It fails for any other type.

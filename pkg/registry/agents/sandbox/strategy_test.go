@@ -4,15 +4,12 @@
 package sandbox
 
 import (
-	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 )
@@ -36,43 +33,7 @@ func newSandbox(tweaks ...func(*agents.Sandbox)) *agents.Sandbox {
 
 func suspended(s *agents.Sandbox)     { s.Spec.OperatingMode = agents.SandboxOperatingModeSuspended }
 func labelled(s *agents.Sandbox)      { s.Labels = map[string]string{"a": "b"} }
-func onOtherNode(s *agents.Sandbox)   { s.Status.NodeName = "other" }
-func generation2(s *agents.Sandbox)   { s.Generation = 2 }
 func withoutStatus(s *agents.Sandbox) { s.Status = agents.SandboxStatus{} }
-
-func TestPrepareForCreate(t *testing.T) {
-	got := newSandbox(generation2)
-	NewStrategy(runtime.NewScheme()).PrepareForCreate(t.Context(), got)
-	if diff := cmp.Diff(newSandbox(withoutStatus), got); diff != "" {
-		t.Errorf("prepared (-want +got):\n%s", diff)
-	}
-}
-
-func TestPrepareForUpdate(t *testing.T) {
-	main, status := NewStrategy(runtime.NewScheme()), NewStatusStrategy(runtime.NewScheme())
-	for _, test := range []struct {
-		name     string
-		strategy interface {
-			PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
-		}
-		new, want *agents.Sandbox
-	}{
-		{"sandboxes: nothing", main, newSandbox(), newSandbox()},
-		{"sandboxes: spec", main, newSandbox(suspended), newSandbox(suspended, generation2)},
-		{"sandboxes: metadata", main, newSandbox(labelled), newSandbox(labelled)},
-		{"sandboxes: status", main, newSandbox(onOtherNode), newSandbox()},
-		{"status: status", status, newSandbox(onOtherNode), newSandbox(onOtherNode)},
-		{"status: spec", status, newSandbox(suspended, onOtherNode), newSandbox(onOtherNode)},
-		{"status: metadata", status, newSandbox(labelled, onOtherNode), newSandbox(onOtherNode)},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			test.strategy.PrepareForUpdate(t.Context(), test.new, newSandbox())
-			if diff := cmp.Diff(test.want, test.new); diff != "" {
-				t.Errorf("prepared (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 func TestMatchSandbox(t *testing.T) {
 	for _, test := range []struct {

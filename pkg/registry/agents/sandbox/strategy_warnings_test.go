@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
 )
 
@@ -80,7 +82,7 @@ func TestWarnings(t *testing.T) {
 			[]tweak{metadata(map[string]string{"agents.x-k8s.io/a": "", "app": "web"}, nil)}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := mainStrategy{clock: clocktesting.NewFakePassiveClock(now)}
+			s := strategy.NewMain(runtime.NewScheme(), kind(clocktesting.NewFakePassiveClock(now)))
 			var got []string
 			if test.old == nil {
 				got = s.WarningsOnCreate(t.Context(), newSandbox(test.new...))

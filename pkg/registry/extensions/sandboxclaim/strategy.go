@@ -12,7 +12,6 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -32,25 +30,49 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
 )
 
-type mainStrategy struct {
-	strategy.Base
-	labelDomains func() labeldomains.List
-	clock        clock.PassiveClock
+type kind = strategy.Kind[extensions.SandboxClaim, extensions.SandboxClaimSpec, extensions.SandboxClaimStatus]
+
+// newKind says what is particular to SandboxClaims. Their status asks for no labelDomains.
+func newKind(labelDomains func() labeldomains.List, clock clock.PassiveClock) kind {
+	return kind{
+		Version: v1beta1.SchemeGroupVersion,
+		Parts: func(c *extensions.SandboxClaim) (*extensions.SandboxClaimSpec, *extensions.SandboxClaimStatus) {
+			return &c.Spec, &c.Status
+		},
+		Validate: func(claim *extensions.SandboxClaim) field.ErrorList {
+			return append(validation.ValidateSandboxClaim(claim), validatePodMetadata(claim, labelDomains())...)
+		},
+		ValidateUpdate: func(claim, old *extensions.SandboxClaim) field.ErrorList {
+			errs := validation.ValidateSandboxClaimUpdate(claim, old)
+			if !apiequality.Semantic.DeepEqual(claim.Spec.AdditionalPodMetadata, old.Spec.AdditionalPodMetadata) {
+				errs = append(errs, validatePodMetadata(claim, labelDomains())...)
+			}
+			return errs
+		},
+		ValidateStatusUpdate: validation.ValidateSandboxClaimStatusUpdate,
+		Warnings:             func(claim, old *extensions.SandboxClaim) []string { return warnings(claim, old, clock.Now()) },
+	}
 }
+
+func validatePodMetadata(claim *extensions.SandboxClaim, labelDomains labeldomains.List) field.ErrorList {
+	metadata := external(&claim.Spec.AdditionalPodMetadata)
+	return claimedsandbox.CheckMetadata(&metadata, labelDomains, field.NewPath("spec", "additionalPodMetadata"))
+}
+
+func external(metadata *agents.PodMetadata) agentsv1beta1.PodMetadata {
+	return agentsv1beta1.PodMetadata{Labels: metadata.Labels, Annotations: metadata.Annotations}
+}
+
+type mainStrategy struct{ strategy.Main }
 
 // NewStrategy returns the strategy of the sandboxclaims endpoint: it owns everything but the status. labelDomains returns the domains that
 // labels for the Pod may have.
 func NewStrategy(typer runtime.ObjectTyper, labelDomains func() labeldomains.List) strategy.Main {
-	return newStrategy(typer, labelDomains)
+	return newStrategy(typer, labelDomains, clock.RealClock{})
 }
 
-func newStrategy(typer runtime.ObjectTyper, labelDomains func() labeldomains.List) mainStrategy {
-	return mainStrategy{strategy.NewBase(typer), labelDomains, clock.RealClock{}}
-}
-
-// GetResetFields names the fields that this endpoint ignores, so that server-side apply does not give them an owner.
-func (mainStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return strategy.ResetFields(v1beta1.SchemeGroupVersion, "status")
+func newStrategy(typer runtime.ObjectTyper, labelDomains func() labeldomains.List, clock clock.PassiveClock) strategy.Main {
+	return mainStrategy{strategy.NewMain(typer, newKind(labelDomains, clock))}
 }
 
 // systemAnnotations are set by the system alone. A claim that came with them would be taken for one that was seen, or bound, before, and
@@ -59,22 +81,16 @@ func systemAnnotations() []string {
 	return []string{v1beta1.SandboxNameAnnotation, v1beta1.ControllerFirstObservedAtAnnotation, v1beta1.ClaimFirstReadyAtAnnotation}
 }
 
-func (mainStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	claim := obj.(*extensions.SandboxClaim)
-	claim.Generation = 1
-	claim.Status = extensions.SandboxClaimStatus{}
+func (s mainStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	s.Main.PrepareForCreate(ctx, obj)
 	for _, key := range systemAnnotations() {
-		delete(claim.Annotations, key)
+		delete(obj.(*extensions.SandboxClaim).Annotations, key)
 	}
 }
 
-func (mainStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	claim, oldClaim := obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim)
-	claim.Status = oldClaim.Status
-	keepSandboxName(claim, oldClaim)
-	if !apiequality.Semantic.DeepEqual(claim.Spec, oldClaim.Spec) {
-		claim.Generation = oldClaim.Generation + 1
-	}
+func (s mainStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	s.Main.PrepareForUpdate(ctx, obj, old)
+	keepSandboxName(obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim))
 }
 
 // keepSandboxName leaves the record of the Sandbox that the claim was given to the system. It outlives the Sandbox, and keeps the claim
@@ -91,54 +107,16 @@ func keepSandboxName(claim, old *extensions.SandboxClaim) {
 	}
 }
 
-func (s mainStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	claim := obj.(*extensions.SandboxClaim)
-	return append(validation.ValidateSandboxClaim(claim), s.validatePodMetadata(claim)...)
-}
+type statusStrategy struct{ strategy.Status }
 
-func (s mainStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	claim, oldClaim := obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim)
-	errs := validation.ValidateSandboxClaimUpdate(claim, oldClaim)
-	if !apiequality.Semantic.DeepEqual(claim.Spec.AdditionalPodMetadata, oldClaim.Spec.AdditionalPodMetadata) {
-		errs = append(errs, s.validatePodMetadata(claim)...)
-	}
-	return errs
-}
-
-func (s mainStrategy) validatePodMetadata(claim *extensions.SandboxClaim) field.ErrorList {
-	metadata := external(&claim.Spec.AdditionalPodMetadata)
-	return claimedsandbox.CheckMetadata(&metadata, s.labelDomains(), field.NewPath("spec", "additionalPodMetadata"))
-}
-
-func external(metadata *agents.PodMetadata) agentsv1beta1.PodMetadata {
-	return agentsv1beta1.PodMetadata{Labels: metadata.Labels, Annotations: metadata.Annotations}
-}
-
-func (s mainStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return warnings(obj.(*extensions.SandboxClaim), &extensions.SandboxClaim{}, s.clock.Now())
-}
-
-func (s mainStrategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	return warnings(obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim), s.clock.Now())
-}
-
-type statusStrategy struct {
-	mainStrategy
-}
-
-// NewStatusStrategy returns the strategy of the status subresource: it owns the status and nothing else.
+// NewStatusStrategy returns the strategy of the status subresource: it owns the status, and nothing else but the record of the Sandbox.
 func NewStatusStrategy(typer runtime.ObjectTyper) strategy.Status {
-	return statusStrategy{newStrategy(typer, nil)}
+	return statusStrategy{strategy.NewStatus(typer, newKind(nil, clock.RealClock{}))}
 }
 
-func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return strategy.ResetFields(v1beta1.SchemeGroupVersion, "spec", "metadata")
-}
-
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	claim, oldClaim := obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim)
-	claim.Spec = oldClaim.Spec
-	metav1.ResetObjectMetaForStatus(&claim.ObjectMeta, &oldClaim.ObjectMeta)
+func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	s.Status.PrepareForUpdate(ctx, obj, old)
+	claim := obj.(*extensions.SandboxClaim)
 	if _, given := claim.Annotations[v1beta1.SandboxNameAnnotation]; given && expiredWithoutSandbox(&claim.Status) {
 		claim.Annotations = maps.Clone(claim.Annotations)
 		delete(claim.Annotations, v1beta1.SandboxNameAnnotation)
@@ -150,14 +128,6 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 func expiredWithoutSandbox(status *extensions.SandboxClaimStatus) bool {
 	ready := meta.FindStatusCondition(status.Conditions, v1beta1.ClaimConditionReady)
 	return status.Sandbox.Name == "" && ready != nil && ready.Reason == v1beta1.ClaimReasonExpired
-}
-
-func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateSandboxClaimStatusUpdate(obj.(*extensions.SandboxClaim), old.(*extensions.SandboxClaim))
-}
-
-func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
 }
 
 // GetAttrs returns what label and field selectors on SandboxClaims look at. It fails for any other type.

@@ -17,19 +17,15 @@ import (
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
-	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/install"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/registry/strategy"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func testStrategy() mainStrategy {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	s := newStrategy(scheme, func() labeldomains.List { return labeldomains.Default })
-	s.clock = clocktesting.NewFakePassiveClock(now)
-	return s
+func testStrategy() strategy.Main {
+	return newStrategy(runtime.NewScheme(), func() labeldomains.List { return labeldomains.Default }, clocktesting.NewFakePassiveClock(now))
 }
 
 func validClaim() *extensions.SandboxClaim {
@@ -126,7 +122,7 @@ func TestStatusStrategyOwnsTheStatusAlone(t *testing.T) {
 	claim.Spec.WarmPoolRef.Name = "other"
 	claim.Labels = map[string]string{"a": "b"}
 	claim.Annotations = map[string]string{v1beta1.SandboxNameAnnotation: "victim"}
-	newStatusStrategy().PrepareForUpdate(t.Context(), claim, old)
+	NewStatusStrategy(runtime.NewScheme()).PrepareForUpdate(t.Context(), claim, old)
 	want := old.DeepCopy()
 	want.Status = boundStatus()
 	if diff := cmp.Diff(want, claim); diff != "" {
@@ -155,7 +151,7 @@ func TestRecordOfTheSandboxGoesWhenTheClaimHasExpired(t *testing.T) {
 			if test.goes {
 				delete(want.Annotations, v1beta1.SandboxNameAnnotation)
 			}
-			newStatusStrategy().PrepareForUpdate(t.Context(), claim, old)
+			NewStatusStrategy(runtime.NewScheme()).PrepareForUpdate(t.Context(), claim, old)
 			if diff := cmp.Diff(want, claim); diff != "" {
 				t.Errorf("claim (-want +got):\n%s", diff)
 			}
@@ -165,8 +161,6 @@ func TestRecordOfTheSandboxGoesWhenTheClaimHasExpired(t *testing.T) {
 		})
 	}
 }
-
-func newStatusStrategy() statusStrategy { return statusStrategy{testStrategy()} }
 
 // TestC7MetadataForThePod has what is refused of labels and annotations for the Pod, at create and when it is changed.
 func TestC7MetadataForThePod(t *testing.T) {

@@ -28,44 +28,20 @@ func newTemplate(tweaks ...tweak) *extensions.SandboxTemplate {
 	return template
 }
 
-func labelled(t *extensions.SandboxTemplate)    { t.Labels = map[string]string{"a": "b"} }
-func generation2(t *extensions.SandboxTemplate) { t.Generation = 2 }
-func injecting(t *extensions.SandboxTemplate) {
-	t.Spec.EnvVarsInjectionPolicy = extensions.EnvVarsInjectionPolicyAllowed
-}
+func labelled(t *extensions.SandboxTemplate) { t.Labels = map[string]string{"a": "b"} }
 func reserved(t *extensions.SandboxTemplate) {
 	t.Spec.PodTemplate.Metadata.Labels = map[string]string{"agents.x-k8s.io/a": ""}
 }
 
-func TestPrepareForCreate(t *testing.T) {
-	got := newTemplate(generation2)
-	NewStrategy(runtime.NewScheme()).PrepareForCreate(t.Context(), got)
-	if diff := cmp.Diff(newTemplate(), got); diff != "" {
-		t.Errorf("prepared (-want +got):\n%s", diff)
+// TestAnEmptyListIsNoChange: to spell out that there are no volumes is not to change the spec.
+func TestAnEmptyListIsNoChange(t *testing.T) {
+	spelledOut := func(t *extensions.SandboxTemplate) {
+		t.Spec.VolumeClaimTemplates = []agents.PersistentVolumeClaimTemplate{}
 	}
-}
-
-func TestPrepareForUpdate(t *testing.T) {
-	for _, test := range []struct {
-		name      string
-		new, want *extensions.SandboxTemplate
-	}{
-		{"nothing", newTemplate(), newTemplate()},
-		{"metadata", newTemplate(labelled), newTemplate(labelled)},
-		{"spec", newTemplate(injecting), newTemplate(injecting, generation2)},
-		{"no volumes spelled out", newTemplate(func(t *extensions.SandboxTemplate) {
-			t.Spec.VolumeClaimTemplates = []agents.PersistentVolumeClaimTemplate{}
-		}),
-			newTemplate(func(t *extensions.SandboxTemplate) {
-				t.Spec.VolumeClaimTemplates = []agents.PersistentVolumeClaimTemplate{}
-			})},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			NewStrategy(runtime.NewScheme()).PrepareForUpdate(t.Context(), test.new, newTemplate())
-			if diff := cmp.Diff(test.want, test.new); diff != "" {
-				t.Errorf("prepared (-want +got):\n%s", diff)
-			}
-		})
+	got := newTemplate(spelledOut)
+	NewStrategy(runtime.NewScheme()).PrepareForUpdate(t.Context(), got, newTemplate())
+	if diff := cmp.Diff(newTemplate(spelledOut), got); diff != "" {
+		t.Errorf("prepared (-want +got):\n%s", diff)
 	}
 }
 

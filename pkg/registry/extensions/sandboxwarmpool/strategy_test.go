@@ -4,7 +4,6 @@
 package sandboxwarmpool
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -36,45 +35,7 @@ func newPool(tweaks ...tweak) *extensions.SandboxWarmPool {
 	return pool
 }
 
-func labelled(p *extensions.SandboxWarmPool)      { p.Labels = map[string]string{"a": "b"} }
-func generation2(p *extensions.SandboxWarmPool)   { p.Generation = 2 }
-func resized(p *extensions.SandboxWarmPool)       { p.Spec.Replicas = ptr.To[int32](5) }
-func ready(p *extensions.SandboxWarmPool)         { p.Status.ReadyReplicas = 2 }
 func withoutStatus(p *extensions.SandboxWarmPool) { p.Status = extensions.SandboxWarmPoolStatus{} }
-
-func TestPrepareForCreate(t *testing.T) {
-	got := newPool(generation2)
-	NewStrategy(runtime.NewScheme()).PrepareForCreate(t.Context(), got)
-	if diff := cmp.Diff(newPool(withoutStatus), got); diff != "" {
-		t.Errorf("prepared (-want +got):\n%s", diff)
-	}
-}
-
-func TestPrepareForUpdate(t *testing.T) {
-	main, status := NewStrategy(runtime.NewScheme()), NewStatusStrategy(runtime.NewScheme())
-	for _, test := range []struct {
-		name     string
-		strategy interface {
-			PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
-		}
-		new, want *extensions.SandboxWarmPool
-	}{
-		{"sandboxwarmpools: nothing", main, newPool(), newPool()},
-		{"sandboxwarmpools: spec", main, newPool(resized), newPool(resized, generation2)},
-		{"sandboxwarmpools: metadata", main, newPool(labelled), newPool(labelled)},
-		{"sandboxwarmpools: status", main, newPool(ready), newPool()},
-		{"status: status", status, newPool(ready), newPool(ready)},
-		{"status: spec", status, newPool(resized, ready), newPool(ready)},
-		{"status: metadata", status, newPool(labelled, ready), newPool(ready)},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			test.strategy.PrepareForUpdate(t.Context(), test.new, newPool())
-			if diff := cmp.Diff(test.want, test.new); diff != "" {
-				t.Errorf("prepared (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 // TestWarningOfALongName holds the warning against what the names of members, which are generated, are made of.
 func TestWarningOfALongName(t *testing.T) {
