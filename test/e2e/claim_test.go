@@ -24,17 +24,11 @@ import (
 // newPool makes a template and a pool of the same name, and waits until all its members are ready.
 func (sh shell) newPool(t *testing.T, name string, replicas int32) {
 	t.Helper()
-	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	template.Spec.SandboxBlueprint = framework.NewSandbox(name).Spec.SandboxBlueprint
-	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	pool.Spec.Replicas = &replicas
-	pool.Spec.SandboxTemplateRef.Name = name
-
 	extensions := env.agents.ExtensionsV1beta1()
-	if _, err := extensions.SandboxTemplates(sh.namespace).Create(t.Context(), template, metav1.CreateOptions{}); err != nil {
+	if _, err := extensions.SandboxTemplates(sh.namespace).Create(t.Context(), framework.NewTemplate(name), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extensions.SandboxWarmPools(sh.namespace).Create(t.Context(), pool, metav1.CreateOptions{}); err != nil {
+	if _, err := extensions.SandboxWarmPools(sh.namespace).Create(t.Context(), framework.NewPool(name, name, replicas), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	sh.awaitPool(t, name, replicas)
@@ -65,12 +59,6 @@ func (sh shell) pod(t *testing.T, name string) *corev1.Pod {
 	return pod
 }
 
-func newClaim(name, pool string) *extensionsv1beta1.SandboxClaim {
-	claim := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	claim.Spec.WarmPoolRef.Name = pool
-	return claim
-}
-
 // checkReady fails the test unless the claim says that it is ready, with a Sandbox and its addresses.
 func checkReady(t *testing.T, claim *extensionsv1beta1.SandboxClaim) {
 	t.Helper()
@@ -89,7 +77,7 @@ func TestClaim(t *testing.T) {
 	idle := sets.New(strings.Fields(sh.kubectl(t, "get", "pods", "-o", "jsonpath={.items[*].metadata.uid}"))...)
 	tenant, _ := sh.user(t, "tenant", "--verb=create,get,list,watch,delete", "--resource=sandboxclaims.extensions.agents.x-k8s.io,sandboxes.agents.x-k8s.io/exec")
 
-	document, err := yaml.Marshal(newClaim("mine", "python"))
+	document, err := yaml.Marshal(framework.NewClaim("mine", "python"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +121,8 @@ func TestClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkReady(t, second)
-	if r := tenant.run(t, "", "sandbox", "exec", second.Status.Sandbox.Name, "--", "cat", "/tmp/mark"); r.code == 0 {
-		t.Errorf("the next claim found %q of the one before", r.stdout)
+	if r := tenant.run(t, "", "sandbox", "exec", second.Status.Sandbox.Name, "--", "cat", "/tmp/mark"); r.Code == 0 {
+		t.Errorf("the next claim found %q of the one before", r.Stdout)
 	}
 	sh.kubectl(t, "get", "networkpolicy", "python-network-policy")
 }
@@ -149,7 +137,7 @@ func TestKillDuringClaims(t *testing.T) {
 	calls := make([]call, claims)
 	for i := range calls {
 		calls[i] = func(ctx context.Context) error {
-			_, err := client.Create(ctx, newClaim(fmt.Sprint("claim-", i), "python"), metav1.CreateOptions{})
+			_, err := client.Create(ctx, framework.NewClaim(fmt.Sprint("claim-", i), "python"), metav1.CreateOptions{})
 			return ignoreAlreadyExists(err)
 		}
 	}

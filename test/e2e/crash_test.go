@@ -6,21 +6,17 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
@@ -52,7 +48,7 @@ func TestKill(t *testing.T) {
 				sh.await(t, "Suspended", asleep[i])
 				uids[awake[i]], uids[asleep[i]] = sh.get(t, awake[i]).UID, sh.get(t, asleep[i]).UID
 			}
-			pods := watchPods(t, sh.namespace)
+			pods := framework.WatchPods(t, env.kube, sh.namespace)
 			created := []string{"new-0", "new-1"}
 			var calls []call
 			for i := range awake {
@@ -79,7 +75,9 @@ func TestKill(t *testing.T) {
 					t.Errorf("sandbox %s has UID %s, had %s", name, got, uid)
 				}
 			}
-			pods.check(t)
+			if err := pods.Stop(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -126,7 +124,7 @@ func killDuring(t *testing.T, programs []string, calls ...call) {
 // insist repeats a call until the server has answered it with success.
 func insist(ctx context.Context, call call) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, framework.PollInterval, patience, true, func(ctx context.Context) (bool, error) {
 		last = call(ctx)
 		return last == nil, nil
 	})
@@ -137,13 +135,13 @@ func insist(ctx context.Context, call call) error {
 }
 
 // system returns the prompt of an administrator in the namespace of the product.
-func system() shell { return shell{systemNamespace, env.kubeconfig} }
+func system() shell { return shell{env.kubectl, systemNamespace} }
 
 // processOf returns the process in the container of a Deployment of the product.
 func processOf(t *testing.T, deployment string) int {
 	t.Helper()
 	pod := strings.TrimSpace(system().kubectl(t, "get", "pods", "-l", "app.kubernetes.io/name="+deployment, "-o", "jsonpath={.items[0].metadata.name}"))
-	out, err := exec.CommandContext(t.Context(), filepath.Join(env.binDir, "localcluster"), "container-pid",
+	out, err := exec.CommandContext(t.Context(), env.kubectl.Programs.File(localcluster), "container-pid",
 		"--namespace", systemNamespace, "--pod", pod, "--container", deployment).Output()
 	if err != nil {
 		t.Fatalf("finding the process of %s: %v", pod, err)
@@ -162,79 +160,5 @@ func restart(t *testing.T, deployment string) {
 	system().kubectl(t, "rollout", "status", "deployment/"+deployment, "--timeout="+patience.String())
 	for _, group := range []string{"agents.x-k8s.io", "extensions.agents.x-k8s.io"} {
 		system().insist(t, "get", "--raw", "/apis/"+group+"/v1beta1")
-	}
-}
-
-// podWatch counts the Pods of each Sandbox at every moment.
-type podWatch struct {
-	watcher     watch.Interface
-	stop, ended chan struct{}
-	// errs belongs to the watching goroutine until ended is closed.
-	errs []error
-}
-
-// watchPods begins to watch the Pods of a namespace.
-func watchPods(t *testing.T, namespace string) *podWatch {
-	t.Helper()
-	watcher, err := env.kube.CoreV1().Pods(namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &podWatch{watcher: watcher, stop: make(chan struct{}), ended: make(chan struct{})}
-	go w.run()
-	return w
-}
-
-func (w *podWatch) run() {
-	defer close(w.ended)
-	defer w.watcher.Stop()
-	live := map[types.UID]map[types.UID]bool{}
-	for {
-		select {
-		case <-w.stop:
-			return
-		case event, ok := <-w.watcher.ResultChan():
-			if !ok {
-				w.errs = append(w.errs, errors.New("the watch of pods ended before the test"))
-				return
-			}
-			if err := count(live, event); err != nil {
-				w.errs = append(w.errs, err)
-			}
-		}
-	}
-}
-
-// count brings the live Pods, by Sandbox, up to date. It returns an error if there are too many.
-func count(live map[types.UID]map[types.UID]bool, event watch.Event) error {
-	pod, ok := event.Object.(*corev1.Pod)
-	if !ok {
-		return fmt.Errorf("watching pods: %s %v", event.Type, event.Object)
-	}
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		return fmt.Errorf("pod %s has no controller", pod.Name)
-	}
-	if live[owner.UID] == nil {
-		live[owner.UID] = map[types.UID]bool{}
-	}
-	if event.Type == watch.Deleted {
-		delete(live[owner.UID], pod.UID)
-		return nil
-	}
-	live[owner.UID][pod.UID] = true
-	if n := len(live[owner.UID]); n > 1 {
-		return fmt.Errorf("sandbox %s has %d pods at once", owner.Name, n)
-	}
-	return nil
-}
-
-// check ends the watch and reports what it saw.
-func (w *podWatch) check(t *testing.T) {
-	t.Helper()
-	close(w.stop)
-	<-w.ended
-	for _, err := range w.errs {
-		t.Error(err)
 	}
 }

@@ -4,22 +4,18 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -44,8 +40,8 @@ func TestExec(t *testing.T) {
 
 	t.Run("streams and exit code", func(t *testing.T) {
 		r := sh.run(t, "", "sandbox", "exec", "box", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
-		if r.stdout != "out\n" || !strings.HasPrefix(r.stderr, "err\n") || r.code != 7 {
-			t.Errorf("got exit code %d, output %q, error output %q", r.code, r.stdout, r.stderr)
+		if r.Stdout != "out\n" || !strings.HasPrefix(r.Stderr, "err\n") || r.Code != 7 {
+			t.Errorf("got exit code %d, output %q, error output %q", r.Code, r.Stdout, r.Stderr)
 		}
 	})
 	t.Run("standard input ends", func(t *testing.T) {
@@ -103,13 +99,8 @@ func execute(t *testing.T, config *rest.Config, protocol framework.Protocol, nam
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	url := framework.SandboxExecURL(env.agents.AgentsV1beta1().RESTClient(), namespace, sandbox, command...)
-	executor, err := framework.NewExecutor(config, protocol, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out, errOut bytes.Buffer
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errOut})
-	return out.String(), err
+	stdout, _, err = framework.Exec(ctx, config, protocol, url)
+	return stdout, err
 }
 
 // TestExecStaysInSandbox is about a tenant who may write everything that a tenant can of his Sandboxes, and tries to make exec enter
@@ -159,14 +150,14 @@ func TestExecAudit(t *testing.T) {
 
 	var id string
 	eventually(t, "audit events of both requests", func(context.Context) error {
-		own, err := findAuditEvent(env.auditLog, func(e *auditv1.Event) bool {
+		own, err := findAuditEvent(person, func(e *auditv1.Event) bool {
 			return e.User.Username == person && isExec(e, "sandboxes", sh.namespace)
 		})
 		if err != nil {
 			return fmt.Errorf("request of the person: %w", err)
 		}
 		id = string(own.AuditID)
-		_, err = findAuditEvent(env.auditLog, func(e *auditv1.Event) bool {
+		_, err = findAuditEvent(id, func(e *auditv1.Event) bool {
 			return e.AuditID == own.AuditID && isExec(e, "pods", sh.namespace) &&
 				e.User.Username == "system:serviceaccount:"+systemNamespace+":sandbox-apiserver"
 		})
@@ -176,16 +167,15 @@ func TestExecAudit(t *testing.T) {
 		return nil
 	})
 	eventually(t, "audit event of sandbox-apiserver", func(ctx context.Context) error {
-		admin := system()
-		r := admin.try(ctx, "", admin.in("logs", "deployment/sandbox-apiserver", "--since=5m")...)
-		for line := range strings.Lines(r.stdout) {
+		r := env.kubectl.Run(ctx, t, systemNamespace, "", "logs", "deployment/"+apiServer, "--since=5m")
+		for line := range strings.Lines(r.Stdout) {
 			var event auditv1.Event
 			if json.Unmarshal([]byte(line), &event) == nil && string(event.AuditID) == id && event.User.Username == person &&
 				strings.HasPrefix(event.Annotations["exec.agents.x-k8s.io/pod"], "box/") {
 				return nil
 			}
 		}
-		return fmt.Errorf("no event with audit ID %s that names person and pod %s", id, r.stderr)
+		return fmt.Errorf("no event with audit ID %s that names person and pod %s", id, r.Stderr)
 	})
 }
 
@@ -193,21 +183,16 @@ func isExec(e *auditv1.Event, resource, namespace string) bool {
 	return e.ObjectRef != nil && e.ObjectRef.Resource == resource && e.ObjectRef.Subresource == "exec" && e.ObjectRef.Namespace == namespace
 }
 
-// findAuditEvent returns the first event in a log that matches.
-func findAuditEvent(file string, match func(*auditv1.Event) bool) (*auditv1.Event, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event auditv1.Event
-		// The last line may be incomplete.
-		if json.Unmarshal(lines.Bytes(), &event) == nil && match(&event) {
-			return &event, nil
+// findAuditEvent returns the first event in kube-apiserver's log whose record contains a text and that matches.
+func findAuditEvent(text string, match func(*auditv1.Event) bool) (*auditv1.Event, error) {
+	var found *auditv1.Event
+	err := framework.EachAuditEvent(env.auditLog, text, func(event *auditv1.Event) {
+		if found == nil && match(event) {
+			found = event
 		}
+	})
+	if err == nil && found == nil {
+		err = errors.New("no such audit event")
 	}
-	return nil, errors.Join(errors.New("no such audit event"), lines.Err())
+	return found, err
 }

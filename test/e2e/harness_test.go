@@ -4,12 +4,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,10 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -28,94 +21,35 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
-const (
-	// patience is how long something may take that takes a few seconds on an idle machine.
-	patience     = 2 * time.Minute
-	pollInterval = 100 * time.Millisecond
-)
+// patience is how long something may take that takes a few seconds on an idle machine.
+const patience = 2 * time.Minute
 
-// eventually waits until check returns nil, and fails the test with its last error if it never does. It may also be called in a cleanup, when
-// the context of the test has ended.
+// eventually waits until check returns nil, and fails the test with its last error if it never does.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), pollInterval, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: not within %v: %v", what, patience, last)
-	}
+	framework.Eventually(t, patience, what, check)
 }
 
 // shell is a person at a prompt: kubectl with a namespace and somebody's rights.
 type shell struct {
-	namespace, kubeconfig string
+	framework.Kubectl
+	namespace string
 }
 
 // newShell returns the prompt of an administrator in a new namespace, which is deleted at the end of the test.
 func newShell(t *testing.T) shell {
 	t.Helper()
-	sh := shell{kubeconfig: env.kubeconfig}
-	// Namespaces of earlier runs may still be terminating.
-	name := "e2e-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())) + "-" + time.Now().Format("150405")
-	sh.kubectl(t, "create", "namespace", name)
-	sh.namespace = name
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, args := range [][]string{{"get", "sandboxes", "-o", "yaml"}, {"get", "pods,services,persistentvolumeclaims,events"}} {
-				r := sh.run(t, "", args...)
-				t.Logf("kubectl %s\n%s%s", strings.Join(args, " "), r.stdout, r.stderr)
-			}
-		}
-		sh.kubectl(t, "delete", "namespace", name, "--wait=false", "--ignore-not-found")
-	})
-	return sh
+	return shell{env.kubectl, framework.NewNamespace(t, env.kube, "e2e-", func(ctx context.Context, namespace string) {
+		env.kubectl.Describe(ctx, t, namespace)
+	})}
 }
 
-// result is what a command left behind.
-type result struct {
-	stdout, stderr string
-	code           int
-}
-
-// try runs kubectl with standard input and returns what came of it. A command that cannot be started has code -1.
-func (sh shell) try(ctx context.Context, stdin string, args ...string) result {
-	cmd := exec.CommandContext(ctx, filepath.Join(env.binDir, "kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+sh.kubeconfig, "PATH="+env.binDir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	r := result{stdout.String(), stderr.String(), 0}
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		r.code = exit.ExitCode()
-	case err != nil:
-		r.code, r.stderr = -1, err.Error()
-	}
-	return r
-}
-
-// in adds the namespace to the arguments of kubectl. Plugins take the flag after their own name, and nothing of theirs may follow --.
-func (sh shell) in(args ...string) []string {
-	if sh.namespace == "" {
-		return args
-	}
-	at := 1
-	if args[0] == "sandbox" {
-		at = 2
-	}
-	return append(append(append([]string{}, args[:at]...), "--namespace="+sh.namespace), args[at:]...)
-}
-
-// run runs kubectl in the namespace. It may also be called in a cleanup, when the context of the test has ended.
-func (sh shell) run(t *testing.T, stdin string, args ...string) result {
+// run runs kubectl in the namespace, with standard input. It may also be called in a cleanup, when the context of the test has ended.
+func (sh shell) run(t *testing.T, stdin string, args ...string) framework.KubectlResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
-	return sh.try(ctx, stdin, sh.in(args...)...)
+	return sh.Run(ctx, t, sh.namespace, stdin, args...)
 }
 
 // kubectl runs a command that must succeed, and returns its standard output.
@@ -129,8 +63,8 @@ func (sh shell) kubectl(t *testing.T, args ...string) string {
 func (sh shell) insist(t *testing.T, args ...string) {
 	t.Helper()
 	eventually(t, "kubectl "+strings.Join(args, " "), func(ctx context.Context) error {
-		if r := sh.try(ctx, "", sh.in(args...)...); r.code != 0 {
-			return fmt.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+		if r := sh.Run(ctx, t, sh.namespace, "", args...); r.Code != 0 {
+			return fmt.Errorf("exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 		}
 		return nil
 	})
@@ -140,17 +74,17 @@ func (sh shell) insist(t *testing.T, args ...string) {
 func (sh shell) pipe(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	r := sh.run(t, stdin, args...)
-	if r.code != 0 {
-		t.Fatalf("kubectl %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	if r.Code != 0 {
+		t.Fatalf("kubectl %s: exit code %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
 	}
-	return r.stdout
+	return r.Stdout
 }
 
 // refused runs a command that must fail with the text in its message.
 func (sh shell) refused(t *testing.T, text string, args ...string) {
 	t.Helper()
-	if r := sh.run(t, "", args...); r.code == 0 || !strings.Contains(r.stderr, text) {
-		t.Errorf("kubectl %s: exit code %d, want a refusal with %q\n%s%s", strings.Join(args, " "), r.code, text, r.stdout, r.stderr)
+	if r := sh.run(t, "", args...); r.Code == 0 || !strings.Contains(r.Stderr, text) {
+		t.Errorf("kubectl %s: exit code %d, want a refusal with %q\n%s%s", strings.Join(args, " "), r.Code, text, r.Stdout, r.Stderr)
 	}
 }
 
@@ -230,15 +164,10 @@ func (sh shell) login(t *testing.T, serviceAccount string) (shell, *rest.Config)
 	config := rest.AnonymousClientConfig(env.config)
 	config.BearerToken = strings.TrimSpace(sh.kubectl(t, "create", "token", serviceAccount))
 
-	const name = "e2e"
-	file := clientcmdapi.NewConfig()
-	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
-	file.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
-	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	file.CurrentContext = name
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*file, path); err != nil {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := framework.WriteKubeconfig(config, file); err != nil {
 		t.Fatal(err)
 	}
-	return shell{sh.namespace, path}, config
+	sh.Kubeconfig = file
+	return sh, config
 }

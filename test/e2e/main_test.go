@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,9 +17,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
 const (
+	// localcluster is the program that has started the cluster, and knows its processes.
+	localcluster = "localcluster"
 	// systemNamespace is where the product is deployed.
 	systemNamespace = "agent-sandbox-system"
 	// auditLogVariable names the environment variable that replaces the file of kube-apiserver's audit log.
@@ -31,9 +33,10 @@ const (
 // env is the cluster under test. It is set before the first test begins and never after.
 var env *environment
 
-// environment is a cluster with the product deployed, and the programs to use it with.
+// environment is a cluster with the product deployed.
 type environment struct {
-	binDir, kubeconfig, auditLog string
+	kubectl  framework.Kubectl
+	auditLog string
 
 	config *rest.Config
 	kube   kubernetes.Interface
@@ -51,31 +54,25 @@ func TestMain(m *testing.M) {
 
 // newEnvironment returns an error if there is no cluster that serves Sandboxes.
 func newEnvironment() (*environment, error) {
+	programs, err := framework.FindPrograms()
+	if err != nil {
+		return nil, err
+	}
+	if err := programs.Check("kubectl", "kubectl-sandbox", localcluster); err != nil {
+		return nil, err
+	}
 	// A test runs in the directory of its package.
-	output, err := filepath.Abs(filepath.Join("..", "..", "_output"))
+	kubeconfig := valueOr(clientcmd.RecommendedConfigPathEnvVar, filepath.Join("..", "..", "_output", "local", "kubeconfig"))
+	clients, err := framework.LoadClients(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	e := &environment{
-		binDir:     filepath.Join(output, "bin"),
-		kubeconfig: valueOr(clientcmd.RecommendedConfigPathEnvVar, filepath.Join(output, "local", "kubeconfig")),
-		auditLog:   valueOr(auditLogVariable, defaultAuditLog),
-	}
-	for _, program := range []string{"kubectl", "kubectl-sandbox", "localcluster"} {
-		if _, err := os.Stat(filepath.Join(e.binDir, program)); err != nil {
-			return nil, err
-		}
-	}
-	if e.config, err = clientcmd.BuildConfigFromFlags("", e.kubeconfig); err != nil {
-		return nil, err
-	}
-	// Tests are not to be slowed down by their own client.
-	e.config.QPS = -1
-	var kubeErr, agentsErr error
-	e.kube, kubeErr = kubernetes.NewForConfig(e.config)
-	e.agents, agentsErr = versioned.NewForConfig(e.config)
-	if err := errors.Join(kubeErr, agentsErr); err != nil {
-		return nil, err
+		kubectl:  framework.Kubectl{Programs: programs, Kubeconfig: kubeconfig, Home: os.TempDir()},
+		auditLog: valueOr(auditLogVariable, defaultAuditLog),
+		config:   clients.Config,
+		kube:     clients.Kube,
+		agents:   clients.Agents,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -57,8 +57,8 @@ func TestApplyAfterSuspend(t *testing.T) {
 	sh.kubectl(t, "sandbox", "suspend", "box", "--wait")
 
 	r := sh.run(t, manifest, "apply", "--server-side", "-f", "-")
-	if r.code == 0 || !strings.Contains(r.stderr, "conflict") || !strings.Contains(r.stderr, ".spec.operatingMode") {
-		t.Errorf("apply: exit code %d, want a conflict about .spec.operatingMode\n%s%s", r.code, r.stdout, r.stderr)
+	if r.Code == 0 || !strings.Contains(r.Stderr, "conflict") || !strings.Contains(r.Stderr, ".spec.operatingMode") {
+		t.Errorf("apply: exit code %d, want a conflict about .spec.operatingMode\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if mode := sh.get(t, "box").Spec.OperatingMode; mode != v1beta1.SandboxOperatingModeSuspended {
 		t.Errorf("operatingMode is %s after the conflict", mode)

@@ -25,13 +25,21 @@ func (c *LightCluster) EachAuditEvent(text string, do func(*auditv1.Event)) erro
 		return err
 	}
 	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
+		if err := EachAuditEvent(name, text, do); err != nil {
 			return err
 		}
-		if err := errors.Join(readAuditLog(file, text, do), file.Close()); err != nil {
-			return fmt.Errorf("reading %s: %w", name, err)
-		}
+	}
+	return nil
+}
+
+// EachAuditEvent calls do for each answered request in an audit log whose record contains a text.
+func EachAuditEvent(name, text string, do func(*auditv1.Event)) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(readAuditLog(file, text, do), file.Close()); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
 }

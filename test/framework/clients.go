@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 )
@@ -48,4 +49,15 @@ func (c *Clients) At(url string) (*Clients, error) {
 	config := rest.CopyConfig(c.Config)
 	config.Host = url
 	return NewClients(config)
+}
+
+// WriteKubeconfig writes a kubeconfig file for the server of a configuration and the token in it.
+func WriteKubeconfig(config *rest.Config, file string) error {
+	const name = "test"
+	out := clientcmdapi.NewConfig()
+	out.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
+	out.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	out.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	out.CurrentContext = name
+	return clientcmd.WriteToFile(*out, file)
 }

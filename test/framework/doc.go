@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package framework holds what tests and benchmarks against a running cluster share: light clusters and the programs beside them,
-// clients, kubectl, waiting, what etcd and the audit log tell of writes, a Sandbox to start from, and commands run through the exec
-// subresources. It judges nothing: it fails a test only if what the test waits for does not come, or cannot be done.
+// clients, kubectl, waiting, what etcd and the audit log tell of writes, how many Pods Sandboxes had, a Sandbox to start from, and commands run
+// through the exec subresources. It judges nothing: it fails a test only if what the test waits for does not come, or cannot be done.
 //
 // A test of several servers starts, in this order:
 //

@@ -4,6 +4,8 @@
 package framework
 
 import (
+	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 
@@ -32,6 +34,17 @@ func NewExecutor(config *rest.Config, protocol Protocol, url *url.URL) (remoteco
 		return remotecommand.NewSPDYExecutor(config, http.MethodPost, url)
 	}
 	return remotecommand.NewWebSocketExecutor(config, http.MethodGet, url.String())
+}
+
+// Exec runs the command that a URL names, and returns its output.
+func Exec(ctx context.Context, config *rest.Config, protocol Protocol, url *url.URL) (stdout, stderr string, err error) {
+	executor, err := NewExecutor(config, protocol, url)
+	if err != nil {
+		return "", "", err
+	}
+	var out, errOut bytes.Buffer
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errOut})
+	return out.String(), errOut.String(), err
 }
 
 // SandboxExecURL returns the URL that runs a command in a Sandbox, with its output but without input. The client must be one for

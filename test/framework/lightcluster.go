@@ -49,7 +49,7 @@ type LightClusterOptions struct {
 // StartLightCluster starts a cluster without any program of the project, which takes seconds, and needs root. The cluster goes with
 // this process, if Remove was not called before.
 func StartLightCluster(ctx context.Context, o LightClusterOptions) (*LightCluster, error) {
-	if err := o.Programs.check(); err != nil {
+	if err := o.Programs.Check(localcluster, kubectl, kubectlSandbox, SandboxAPIServer, SandboxController); err != nil {
 		return nil, err
 	}
 	c := &LightCluster{Programs: o.Programs, Dir: o.Dir}

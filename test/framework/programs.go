@@ -43,10 +43,10 @@ func FindPrograms() (Programs, error) {
 // File returns the file of a program.
 func (p Programs) File(name string) string { return filepath.Join(string(p), name) }
 
-// check returns an error that tells what to do if a program is missing.
-func (p Programs) check() error {
+// Check returns an error that tells what to do if one of the programs is not there.
+func (p Programs) Check(names ...string) error {
 	var missing []error
-	for _, name := range []string{localcluster, kubectl, kubectlSandbox, SandboxAPIServer, SandboxController} {
+	for _, name := range names {
 		if _, err := os.Stat(p.File(name)); err != nil {
 			missing = append(missing, err)
 		}

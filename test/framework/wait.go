@@ -34,11 +34,12 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Eventually waits until check returns nil, and fails the test with its last error if it does not within the timeout.
+// Eventually waits until check returns nil, and fails the test with its last error if it does not within the timeout. It may also be called
+// in a cleanup, when the context of the test has ended.
 func Eventually(t T, timeout time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), PollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), PollInterval, timeout, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		// That time was up during the check says less than the answer before.
 		if err == nil || ctx.Err() == nil {

@@ -12,14 +12,10 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
@@ -52,7 +48,7 @@ const (
 // crashLoop has workers change sandboxes, kills the programs after random numbers of changes, and checks what is left.
 func crashLoop(t *testing.T, random *rand.Rand, programs []string) {
 	namespace := newNamespace(t)
-	pods := watchPods(t, namespace)
+	pods := framework.WatchPods(t, env.kube, namespace)
 	// Workers end between two operations: one that is abandoned half-way could still take effect during the checks.
 	stop := make(chan struct{})
 	var operations atomic.Int64
@@ -88,7 +84,9 @@ func crashLoop(t *testing.T, random *rand.Rand, programs []string) {
 	for _, worker := range workers {
 		worker.check(t)
 	}
-	pods.check(t)
+	if err := pods.Stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 // crashWorker creates sandboxes and changes them, and remembers what it was told.
@@ -185,85 +183,5 @@ func (w *crashWorker) check(t *testing.T) {
 		if owner := metav1.GetControllerOf(pod(t, w.namespace, want.name)); owner == nil || owner.UID != want.uid {
 			t.Errorf("Pod of Sandbox %s is controlled by %+v", want.name, owner)
 		}
-	}
-}
-
-// podWatch counts, for every moment of a test, the Pods of each Sandbox.
-type podWatch struct {
-	watcher watch.Interface
-	// stopping is closed when the watch is about to be stopped: an error is to be expected then.
-	stopping, ended chan struct{}
-	// live has the Pods of each Sandbox, by UID. It belongs to the watching goroutine until ended is closed.
-	live map[types.UID]map[types.UID]bool
-	errs []error
-}
-
-// watchPods begins to watch the Pods of an empty namespace.
-func watchPods(t *testing.T, namespace string) *podWatch {
-	t.Helper()
-	pods := env.kube.CoreV1().Pods(namespace)
-	list, err := pods.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// kube-apiserver may end a watch at any time; this one then goes on where it was.
-	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: pods.Watch,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &podWatch{watcher: watcher, stopping: make(chan struct{}), ended: make(chan struct{}), live: map[types.UID]map[types.UID]bool{}}
-	go w.run()
-	return w
-}
-
-func (w *podWatch) run() {
-	defer close(w.ended)
-	for event := range w.watcher.ResultChan() {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok {
-			select {
-			case <-w.stopping:
-			default:
-				w.errs = append(w.errs, fmt.Errorf("watching Pods: %s %+v", event.Type, event.Object))
-			}
-			continue
-		}
-		owner := metav1.GetControllerOf(pod)
-		if owner == nil {
-			w.errs = append(w.errs, fmt.Errorf("Pod %s has no controller", pod.Name))
-			continue
-		}
-		if w.live[owner.UID] == nil {
-			w.live[owner.UID] = map[types.UID]bool{}
-		}
-		if event.Type == watch.Deleted {
-			delete(w.live[owner.UID], pod.UID)
-			continue
-		}
-		w.live[owner.UID][pod.UID] = true
-		if n := len(w.live[owner.UID]); n > 1 {
-			w.errs = append(w.errs, fmt.Errorf("Sandbox %s has %d Pods at once", owner.Name, n))
-		}
-	}
-}
-
-// check ends the watch and reports what it saw.
-func (w *podWatch) check(t *testing.T) {
-	t.Helper()
-	select {
-	case <-w.ended:
-		t.Error("the watch of Pods ended before the test")
-	default:
-	}
-	close(w.stopping)
-	w.watcher.Stop()
-	<-w.ended
-	for _, err := range w.errs {
-		t.Error(err)
-	}
-	if len(w.live) == 0 {
-		t.Error("the watch saw no Pod")
 	}
 }

@@ -4,7 +4,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -28,13 +26,8 @@ import (
 func execute(ctx context.Context, config *rest.Config, protocol framework.Protocol, namespace, sandbox string, command ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	executor, err := framework.NewExecutor(config, protocol, framework.SandboxExecURL(restClient(), namespace, sandbox, command...))
-	if err != nil {
-		return "", "", err
-	}
-	var out, errOut bytes.Buffer
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errOut})
-	return out.String(), errOut.String(), refusal(err)
+	stdout, stderr, err = framework.Exec(ctx, config, protocol, framework.SandboxExecURL(restClient(), namespace, sandbox, command...))
+	return stdout, stderr, refusal(err)
 }
 
 // refusal returns the API error that a handshake was answered with, if there was one, else the error itself.

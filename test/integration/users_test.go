@@ -16,11 +16,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
 // user is a ServiceAccount with the rights of a test and no others.
@@ -113,14 +112,8 @@ func (u user) agents(t *testing.T) versioned.Interface {
 // kubeconfig writes a kubeconfig file of the user.
 func (u user) kubeconfig(t *testing.T) string {
 	t.Helper()
-	const name = "it"
-	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: u.config.Host, CertificateAuthorityData: u.config.CAData, CertificateAuthority: u.config.CAFile}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: u.config.BearerToken}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	config.CurrentContext = name
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
+	if err := framework.WriteKubeconfig(u.config, file); err != nil {
 		t.Fatal(err)
 	}
 	return file
