@@ -1,12 +1,14 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failure tells apart the errors that a pass of a controller ends with: those of old data, those that a retry cannot mend,
-// and those that mean less than they seem to.
+// Package failure tells apart the errors that a pass of a controller ends with: those of old data, those that a retry cannot mend, those of
+// a server that is away, and those that mean less than they seem to.
 package failure
 
 import (
 	"errors"
+	"net"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,4 +54,18 @@ func Terminal(err error) bool {
 // or removed, kube-apiserver answers 404 for the resource itself, which says nothing about objects.
 func ObjectNotFound(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// Unavailable says that a request met no server that could answer it, or that its answer was lost, and may succeed as soon as the server
+// is back: nothing was wrong with what was asked. A server that is merely too busy, and says so by 429, is not meant. Of several errors
+// one is enough.
+func Unavailable(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), Unavailable)
+	}
+	if errors.As(err, new(apierrors.APIStatus)) {
+		return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+			apierrors.IsNotFound(err) && !ObjectNotFound(err)
+	}
+	return errors.As(err, new(net.Error))
 }

@@ -6,7 +6,10 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,8 +54,41 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
+func apiNotServed() error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", agentsv1beta1.Resource("sandboxes"), "s1", "404 page not found", 0, true)
+}
+
+func TestUnavailable(t *testing.T) {
+	pods := corev1.Resource("pods")
+	refused := &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no endpoints":              {fmt.Errorf("creating: %w", unavailable()), true},
+		"the API is not served":     {apiNotServed(), true},
+		"timeout":                   {apierrors.NewTimeoutError("the request did not complete", 0), true},
+		"cannot be completed now":   {apierrors.NewServerTimeout(pods, "create", 0), true},
+		"connection refused":        {fmt.Errorf("patching: %w", refused), true},
+		"the answer was lost":       {&url.Error{Op: "Post", URL: "https://127.0.0.1", Err: io.EOF}, true},
+		"with another":              {errors.Join(invalid("Pod"), fmt.Errorf("patching: %w", refused)), true},
+		"no such object":            {apierrors.NewNotFound(pods, "s1"), false},
+		"too busy":                  {apierrors.NewTooManyRequests("later", 1), false},
+		"broken":                    {apierrors.NewInternalError(errors.New("broken")), false},
+		"refused":                   {errors.Join(invalid("Pod"), apierrors.NewForbidden(pods, "s1", nil)), false},
+		"nothing that was asked of": {ErrStale, false},
+		"nil":                       {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Unavailable(test.err); got != test.want {
+				t.Errorf("got %v for %v", got, test.err)
+			}
+		})
+	}
+}
+
 func TestMissingAPIIsNotAMissingObject(t *testing.T) {
-	if ObjectNotFound(apierrors.NewGenericServerResponse(http.StatusNotFound, "get", agentsv1beta1.Resource("sandboxes"), "s1", "404 page not found", 0, true)) {
+	if ObjectNotFound(apiNotServed()) {
 		t.Error("404 for the API counts as 404 for the object")
 	}
 	if !ObjectNotFound(fmt.Errorf("getting: %w", apierrors.NewNotFound(agentsv1beta1.Resource("sandboxes"), "s1"))) {

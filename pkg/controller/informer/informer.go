@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +18,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/informers/externalversions"
 )
@@ -68,11 +68,12 @@ func keepWhileAway[L runtime.Object](factory externalversions.SharedInformerFact
 	})
 }
 
-// whenAvailable repeats a request for as long as the API is unavailable or not served, in which case kube-apiserver answers 404.
+// whenAvailable repeats a request for as long as the API is unavailable: kube-apiserver does not reach its server or does not know of it, or
+// is away itself.
 func whenAvailable[T any](ctx context.Context, interval time.Duration, request func(context.Context) (T, error)) (T, error) {
 	for first := true; ; first = false {
 		result, err := request(ctx)
-		if !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err) {
+		if !failure.Unavailable(err) {
 			return result, err
 		}
 		if first {

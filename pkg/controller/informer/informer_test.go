@@ -6,6 +6,8 @@ package informer
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,8 +22,12 @@ func apiNotServed() error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "list", agentsv1beta1.Resource("sandboxes"), "", "404 page not found", 0, true)
 }
 
+func connectionRefused() error {
+	return &url.Error{Op: "Get", URL: "https://127.0.0.1/apis", Err: syscall.ECONNREFUSED}
+}
+
 func TestRequestIsRepeatedUntilTheServerIsBack(t *testing.T) {
-	answers := []error{unavailable(), apiNotServed(), unavailable(), nil}
+	answers := []error{unavailable(), apiNotServed(), connectionRefused(), unavailable(), nil}
 	asked := 0
 	got, err := whenAvailable(t.Context(), time.Millisecond, func(context.Context) (string, error) {
 		asked++

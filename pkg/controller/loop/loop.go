@@ -20,8 +20,9 @@ import (
 	controllermetrics "github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/metrics"
 )
 
-// Failed passes are repeated after MinBackoff, doubling up to MaxBackoff. What is worth waiting for usually comes with an event; the
-// maximum only bounds how late a change is noticed that a controller cannot watch, such as a raised quota.
+// Failed passes are repeated after MinBackoff, doubling up to MaxBackoff. What is worth waiting for usually comes with an event, or is the
+// return of a server, which the loop notices by itself; the maximum only bounds how late a change is noticed that a controller cannot
+// watch, such as a raised quota.
 const (
 	MinBackoff = 5 * time.Millisecond
 	MaxBackoff = 2 * time.Minute
@@ -52,6 +53,7 @@ type Loop struct {
 
 	config Config
 	synced []cache.InformerSynced
+	outage *outage
 }
 
 // New returns a Loop that does nothing yet.
@@ -71,6 +73,7 @@ func New(config Config) *Loop {
 			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: config.Name, Clock: config.Clock},
 		),
 		config: config,
+		outage: newOutage(),
 	}
 }
 
@@ -108,6 +111,7 @@ func (l *Loop) Run(ctx context.Context, workers int) {
 	logger.Info("Starting workers", "workers", workers)
 	l.config.Passes.SetWorkers(l.config.Name, workers)
 	var wg sync.WaitGroup
+	wg.Go(func() { l.probe(ctx) })
 	for range workers {
 		wg.Go(func() {
 			for l.processNext(ctx) {
@@ -131,6 +135,7 @@ func (l *Loop) processNext(ctx context.Context) bool {
 	done := l.config.Passes.Begin(l.config.Name)
 	after, err := l.config.Reconcile(klog.NewContext(ctx, logger), name)
 	done(result(after, err))
+	l.noteAvailability(ctx, name, err)
 	if after > 0 {
 		l.Queue.AddAfter(name, after)
 	}
@@ -145,6 +150,37 @@ func (l *Loop) processNext(ctx context.Context) bool {
 	}
 	l.Queue.AddRateLimited(name)
 	return true
+}
+
+// noteAvailability notes whether a pass failed because a server was away, and asks for passes over all that waited for it if it is back.
+func (l *Loop) noteAvailability(ctx context.Context, name cache.ObjectName, err error) {
+	if failure.Unavailable(err) {
+		l.outage.failed(name)
+		return
+	}
+	others := l.outage.ended(name)
+	if len(others) > 0 {
+		klog.FromContext(ctx).V(2).Info("A server answers again", "waiting", len(others))
+	}
+	for _, other := range others {
+		l.Queue.Add(other)
+	}
+}
+
+// probe tries, until the context ends, one after the other of the objects that wait for a server.
+func (l *Loop) probe(ctx context.Context) {
+	ticker := l.config.Clock.NewTicker(probeInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if name, ok := l.outage.probe(); ok {
+			l.Queue.Add(name)
+		}
+	}
 }
 
 // result classifies a pass for the metrics. One that met old data is no failure.
