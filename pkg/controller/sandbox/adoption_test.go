@@ -40,10 +40,10 @@ func pooled(sandbox *agentsv1beta1.Sandbox) {
 // bound it.
 func TestClaimedMemberCostsOnePatchOfItsPod(t *testing.T) {
 	member := testSandbox(pooled)
-	f := newFixture(t).everywhere(member, testPod(member, ready))
-	f.mustPass()
-	f.requests()
-	f.wantEvents("Normal SandboxReady Sandbox is ready")
+	f := newFixture(t).Everywhere(member, testPod(member, ready))
+	f.MustPass()
+	f.Requests()
+	f.WantEvents("Normal SandboxReady Sandbox is ready")
 	wantLabels := map[string]string{
 		"app":                              "web",
 		agentsv1beta1.SandboxNameHashLabel: naming.Hash(testName),
@@ -61,10 +61,10 @@ func TestClaimedMemberCostsOnePatchOfItsPod(t *testing.T) {
 	if err := claimedsandbox.Adopt(member, claim, nil); err != nil {
 		t.Fatal(err)
 	}
-	f.inCache(member)
-	f.mustPass()
-	f.wantRequests("patch pods")
-	f.wantEvents()
+	f.InCache(member)
+	f.MustPass()
+	f.WantRequests("patch pods")
+	f.WantEvents()
 	wantLabels["sandbox.users.io/team"] = "a"
 	wantLabels[agentsv1beta1.ClaimUIDLabel] = "claim-uid"
 	delete(wantLabels, agentsv1beta1.WarmPoolSandboxLabel)
@@ -78,9 +78,9 @@ func TestClaimedMemberCostsOnePatchOfItsPod(t *testing.T) {
 	}
 
 	// Its Pod has arrived in the cache.
-	f.inCache(f.livePod())
-	f.mustPass()
-	f.wantRequests()
+	f.InCache(f.livePod())
+	f.MustPass()
+	f.WantRequests()
 	for _, condition := range member.Status.Conditions {
 		if condition.ObservedGeneration != member.Generation {
 			t.Errorf("%s was observed at generation %d", condition.Type, condition.ObservedGeneration)
@@ -89,12 +89,8 @@ func TestClaimedMemberCostsOnePatchOfItsPod(t *testing.T) {
 }
 
 func (f *fixture) livePod() *corev1.Pod {
-	f.t.Helper()
-	pod, err := f.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), testNamespace, testName)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return pod.(*corev1.Pod)
+	f.T.Helper()
+	return f.Live(&corev1.Pod{}, testName).(*corev1.Pod)
 }
 
 // TestRushDelaysTheWorkOnAClaimedMember makes sure that a member which a claim has taken is not worked on at once while many claims come,

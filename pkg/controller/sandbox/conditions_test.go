@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/message"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/controllertest"
 )
 
 func TestConditionsOfEachState(t *testing.T) {
@@ -102,7 +103,7 @@ func TestConditionsOfEachState(t *testing.T) {
 			status := observedStatus(test.sandbox, &test.observed, "cluster.local", testTime())
 			got := map[string]string{}
 			for _, conditionType := range []string{conditionSuspended, conditionFinished, conditionPodScheduled, conditionReady} {
-				got[conditionType] = describe(status.Conditions, conditionType)
+				got[conditionType] = controllertest.DescribeCondition(status.Conditions, conditionType)
 			}
 			want := map[string]string{
 				conditionSuspended: test.suspended, conditionFinished: test.finished, conditionPodScheduled: test.scheduled, conditionReady: test.ready,

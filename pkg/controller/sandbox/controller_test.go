@@ -4,14 +4,11 @@
 package sandbox
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -19,45 +16,21 @@ import (
 )
 
 // run starts the informers and the workers, and stops them with the test.
-func (f *fixture) run() {
-	f.t.Helper()
-	ctx, cancel := context.WithCancel(f.t.Context())
-	f.config.ChildInformers.StartWithContext(ctx)
-	f.config.SandboxInformers.StartWithContext(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		f.Controller.Run(ctx, 4)
-	}()
-	f.t.Cleanup(func() {
-		cancel()
-		<-stopped
-		f.config.ChildInformers.Shutdown()
-		f.config.SandboxInformers.Shutdown()
-	})
-}
-
-func (f *fixture) eventually(what string, condition func() bool) {
-	f.t.Helper()
-	err := wait.PollUntilContextTimeout(f.t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		f.t.Fatalf("%s: %v", what, err)
-	}
-}
+func (f *fixture) run() { f.T.Cleanup(f.Start(f.Controller.Run, 4)) }
 
 func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
 	f := newFixtureWithClock(t, clock.RealClock{})
 	f.run()
 	ctx := t.Context()
-	sandboxes := f.sandboxes.AgentsV1beta1().Sandboxes(testNamespace)
-	pods := f.kube.CoreV1().Pods(testNamespace)
+	sandboxes := f.Server.AgentsV1beta1().Sandboxes(testNamespace)
+	pods := f.Kube.CoreV1().Pods(testNamespace)
 
 	sandbox, err := sandboxes.Create(ctx, testSandbox(), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pod *corev1.Pod
-	f.eventually("the Pod is created", func() bool {
+	f.Eventually("the Pod is created", func() bool {
 		pod, err = pods.Get(ctx, testName, metav1.GetOptions{})
 		return err == nil
 	})
@@ -66,7 +39,7 @@ func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
 	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the Sandbox is ready", func() bool {
+	f.Eventually("the Sandbox is ready", func() bool {
 		sandbox, err = sandboxes.Get(ctx, testName, metav1.GetOptions{})
 		return err == nil && isReady(&sandbox.Status)
 	})
@@ -76,7 +49,7 @@ func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
 	if _, err := sandboxes.Update(ctx, sandbox, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the Sandbox is suspended", func() bool {
+	f.Eventually("the Sandbox is suspended", func() bool {
 		sandbox, err = sandboxes.Get(ctx, testName, metav1.GetOptions{})
 		return err == nil && hasCondition(&sandbox.Status, conditionSuspended, metav1.ConditionTrue, "PodTerminated")
 	})
@@ -87,10 +60,10 @@ func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
 
 func TestWorkIsNotReadyBeforeTheSandboxAPIAnswers(t *testing.T) {
 	f := newFixture(t)
-	f.refuse("list", "sandboxes", unavailable())
+	f.Refuse("list", "sandboxes", unavailable())
 	f.run()
 	core := f.config.ChildInformers.Core().V1()
-	f.eventually("the caches of the cluster are filled", func() bool {
+	f.Eventually("the caches of the cluster are filled", func() bool {
 		return core.Pods().Informer().HasSynced() && core.Services().Informer().HasSynced() && core.PersistentVolumeClaims().Informer().HasSynced()
 	})
 	if f.HasSynced() {

@@ -49,28 +49,28 @@ func TestEventsTellOfEachTransitionOnce(t *testing.T) {
 }
 
 func TestEventsFollowTheStatusTheyTellOf(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
-	f.sandboxes.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
-		if len(f.events) != 0 {
+	f := newFixture(t).Everywhere(testSandbox())
+	f.Server.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+		if len(f.Recorder.Events) != 0 {
 			t.Error("there was an event before the status was written")
 		}
 		return false, nil, nil
 	})
-	f.mustPass()
-	f.wantEvents("Normal SandboxPodCreated Created Pod s1")
+	f.MustPass()
+	f.WantEvents("Normal SandboxPodCreated Created Pod s1")
 }
 
 func TestPodCreatedIsToldEvenIfTheStatusCannotBeWritten(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
-	f.refuse("patch", "sandboxes", unavailable())
-	if _, err := f.pass(); err == nil {
+	f := newFixture(t).Everywhere(testSandbox())
+	f.Refuse("patch", "sandboxes", unavailable())
+	if _, err := f.Pass(); err == nil {
 		t.Error("no error")
 	}
-	f.wantEvents("Normal SandboxPodCreated Created Pod s1")
+	f.WantEvents("Normal SandboxPodCreated Created Pod s1")
 }
 
 func TestNoteOfAnEventIsAsLongAsServersAccept(t *testing.T) {
 	f := newFixture(t)
 	f.record(testSandbox(), nil, []event{{corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*message.MaxEventNote)}})
-	f.wantEvents("Warning R " + strings.Repeat("x", message.MaxEventNote))
+	f.WantEvents("Warning R " + strings.Repeat("x", message.MaxEventNote))
 }

@@ -50,12 +50,12 @@ func TestTimeThatThePassTakesIsNotAddedToTheShutdownTime(t *testing.T) {
 		"reached in the pass": {duration, time.Nanosecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testSandbox(shutdownAt(testTime().Add(test.left), agentsv1beta1.ShutdownPolicyRetain)))
-			f.sandboxes.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+			f := newFixture(t).Everywhere(testSandbox(shutdownAt(testTime().Add(test.left), agentsv1beta1.ShutdownPolicyRetain)))
+			f.Server.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
 				f.clock.Step(duration)
 				return false, nil, nil
 			})
-			if got := f.mustPass(); got != test.want {
+			if got := f.MustPass(); got != test.want {
 				t.Errorf("comes back after %v", got)
 			}
 		})

@@ -51,11 +51,11 @@ func newBurst(tb testing.TB, clock clock.WithTicker, first time.Time) *burst {
 			policy = agentsv1beta1.ShutdownPolicyDelete
 		}
 		// Suspended, so that there is nothing to do for them until they expire.
-		b.onServer(testSandbox(suspend, shutdownAt(at, policy), func(s *agentsv1beta1.Sandbox) {
+		b.OnServer(testSandbox(suspend, shutdownAt(at, policy), func(s *agentsv1beta1.Sandbox) {
 			s.Name, s.UID = fmt.Sprintf("s%d", i), types.UID(fmt.Sprintf("uid-%d", i))
 		}))
 	}
-	b.sandboxes.PrependReactor("patch", "sandboxes", b.observe)
+	b.Server.PrependReactor("patch", "sandboxes", b.observe)
 	return b
 }
 
@@ -65,7 +65,7 @@ func (b *burst) observe(action ktesting.Action) (bool, runtime.Object, error) {
 	if !ok {
 		return false, nil, nil
 	}
-	object, err := b.sandboxes.Tracker().Get(agentsv1beta1.SchemeGroupVersion.WithResource("sandboxes"), patch.GetNamespace(), patch.GetName())
+	object, err := b.Server.Tracker().Get(agentsv1beta1.SchemeGroupVersion.WithResource("sandboxes"), patch.GetNamespace(), patch.GetName())
 	if err != nil {
 		return true, nil, err
 	}
@@ -128,7 +128,7 @@ func TestManyExpiriesAtOnceAreEachDueToTheMoment(t *testing.T) {
 	standing := clocktesting.NewFakeClock(testTime())
 	b := newBurst(t, standing, testTime().Add(first))
 	b.run()
-	b.eventually("all rest", b.allRest)
+	b.Eventually("all rest", b.allRest)
 	for !b.allAnnounced() && standing.Since(testTime()) < first+2*burstSeconds*time.Second {
 		standing.Step(step)
 		// Whoever is not heard of by the end of the wait is late by the steps that follow.
@@ -149,7 +149,7 @@ func BenchmarkManyExpiriesAtOnce(bench *testing.B) {
 	for range bench.N {
 		b := newBurst(bench, clock.RealClock{}, time.Now().Add(4*time.Second).Truncate(time.Second))
 		b.run()
-		b.eventually("all expire", b.allAnnounced)
+		b.Eventually("all expire", b.allAnnounced)
 		_, longest := b.lateness()
 		bench.ReportMetric(float64(longest.Milliseconds()), "ms-late")
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/controllertest"
 )
 
 func waitingFor(reason, message string) corev1.ContainerState {
@@ -96,7 +97,7 @@ func TestReadyMessageNamesWhatHoldsThePodUp(t *testing.T) {
 			sandbox := testSandbox()
 			pod := trimPod(testPod(sandbox, test.changes...))
 			status := observedStatus(sandbox, &observation{pod: pod}, "cluster.local", testTime())
-			if got, want := describe(status.Conditions, conditionReady), "False/DependenciesNotReady: "+test.want; got != want {
+			if got, want := controllertest.DescribeCondition(status.Conditions, conditionReady), "False/DependenciesNotReady: "+test.want; got != want {
 				t.Errorf("Ready is\n\t%s\nwant\n\t%s", got, want)
 			}
 		})
@@ -107,7 +108,7 @@ func TestExplanationFollowsTheTextOfUpstream(t *testing.T) {
 	sandbox := testSandbox(wantService(true))
 	o := &observation{pod: testPod(sandbox, container("main", waitingFor("A", ""), never())), service: desiredService(sandbox)}
 	status := observedStatus(sandbox, o, "cluster.local", testTime())
-	if got, want := describe(status.Conditions, conditionReady), `False/DependenciesNotReady: Pod exists with phase: Pending; Service Exists; container "main": A`; got != want {
+	if got, want := controllertest.DescribeCondition(status.Conditions, conditionReady), `False/DependenciesNotReady: Pod exists with phase: Pending; Service Exists; container "main": A`; got != want {
 		t.Errorf("Ready is %s", got)
 	}
 }
@@ -133,7 +134,7 @@ func TestFailureOfThePodIsToldInReadyAndFinished(t *testing.T) {
 				conditionReady:    "False/PodFailed: Pod failed" + test.want,
 				conditionFinished: "True/PodFailed: Pod failed" + test.want,
 			} {
-				if got := describe(status.Conditions, conditionType); got != want {
+				if got := controllertest.DescribeCondition(status.Conditions, conditionType); got != want {
 					t.Errorf("%s is\n\t%s\nwant\n\t%s", conditionType, got, want)
 				}
 			}
@@ -151,18 +152,18 @@ func TestDetailIsBoundedAndValid(t *testing.T) {
 // statusWrites makes a pass for each state of the Pod, as long after the one before as a write is held back at most, and returns
 // how many writes that took.
 func (f *fixture) statusWrites(states ...*corev1.Pod) int {
-	f.t.Helper()
+	f.T.Helper()
 	writes := 0
 	for _, pod := range states {
 		f.syncSandbox()
-		f.inCache(trimPod(pod))
-		f.mustPass()
+		f.InCache(trimPod(pod))
+		f.MustPass()
 		f.syncSandbox()
 		f.clock.Step(statusDelay)
-		f.mustPass()
-		for _, request := range f.requests() {
+		f.MustPass()
+		for _, request := range f.Requests() {
 			if request != "patch sandboxes/status" {
-				f.t.Errorf("unexpected %s", request)
+				f.T.Errorf("unexpected %s", request)
 			}
 			writes++
 		}
@@ -172,7 +173,7 @@ func (f *fixture) statusWrites(states ...*corev1.Pod) int {
 
 func TestCrashLoopIsWrittenDownOnce(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
 	f.statusWrites(testPod(sandbox), testPod(sandbox, phase(corev1.PodRunning), container("main", started(), never())))
 
 	var states []*corev1.Pod
@@ -199,7 +200,7 @@ func TestCrashLoopIsWrittenDownOnce(t *testing.T) {
 
 func TestCrashLoopThatIsReadyInBetweenIsWrittenDownTwicePerCrash(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
 	f.statusWrites(testPod(sandbox, ready))
 	const crashes = 20
 	var states []*corev1.Pod
@@ -218,7 +219,7 @@ func TestCrashLoopThatIsReadyInBetweenIsWrittenDownTwicePerCrash(t *testing.T) {
 
 func TestTwoCrashLoopsDoNotTakeTurns(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
 	f.statusWrites(testPod(sandbox, phase(corev1.PodRunning)))
 	loop, up, end := waitingFor("CrashLoopBackOff", ""), started(), endedWith(1, "Error")
 	var states []*corev1.Pod
@@ -236,7 +237,7 @@ func TestTwoCrashLoopsDoNotTakeTurns(t *testing.T) {
 
 func TestMissingImageIsWrittenDownOnce(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
 	f.statusWrites(testPod(sandbox))
 	var states []*corev1.Pod
 	for i := range 50 {
@@ -254,7 +255,7 @@ func TestMissingImageIsWrittenDownOnce(t *testing.T) {
 
 func TestAnotherFaultReplacesTheOneBefore(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
 	f.statusWrites(testPod(sandbox, container("main", waitingFor("Err", "a"), never())))
 	if got := f.statusWrites(testPod(sandbox, container("main", waitingFor("ErrLonger", "b"), never()))); got != 1 {
 		t.Errorf("%d status writes", got)
@@ -264,34 +265,34 @@ func TestAnotherFaultReplacesTheOneBefore(t *testing.T) {
 
 func TestExplanationOfAnEarlierSpecIsNotKept(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
 	f.statusWrites(testPod(sandbox, container("main", waitingFor("A", "before"), never())))
-	edited := f.live().DeepCopy()
+	edited := f.live()
 	edited.Generation++
-	f.inCache(edited, testPod(sandbox, container("main", waitingFor("A", "after"), never())))
-	f.mustPass()
+	f.InCache(edited, testPod(sandbox, container("main", waitingFor("A", "after"), never())))
+	f.MustPass()
 	f.wantCondition(conditionReady, `False/DependenciesNotReady: Pod exists with phase: Pending; container "main": A: after`)
 }
 
 func TestL12EditedTemplateIsVisibleUntilThePodIsMadeAnew(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready))
-	f.mustPass()
-	f.requests()
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready))
+	f.MustPass()
+	f.Requests()
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready")
 
 	edited := f.syncSandbox().DeepCopy()
 	edited.Spec.PodTemplate.Spec.Containers[0].Image = "example:2"
 	edited.Generation++
-	f.inCache(edited)
-	f.mustPass()
+	f.InCache(edited)
+	f.MustPass()
 	// The new generation had to be written anyway.
-	f.wantRequests("patch sandboxes/status")
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready; the Pod was made from an earlier podTemplate")
 	edited.Status = f.live().Status
-	f.inCache(edited)
-	f.mustPass()
-	f.wantRequests()
+	f.InCache(edited)
+	f.MustPass()
+	f.WantRequests()
 
 	for what, pod := range map[string]*corev1.Pod{
 		"the Pod failed":        testPod(sandbox, phase(corev1.PodFailed)),
@@ -300,7 +301,7 @@ func TestL12EditedTemplateIsVisibleUntilThePodIsMadeAnew(t *testing.T) {
 		"the Pod is going away": testPod(sandbox, ready, terminating),
 	} {
 		status := observedStatus(edited, &observation{pod: pod}, "cluster.local", testTime())
-		if got, want := strings.Contains(describe(status.Conditions, conditionReady), outOfDateNote), what == "the Pod failed"; got != want {
+		if got, want := strings.Contains(controllertest.DescribeCondition(status.Conditions, conditionReady), outOfDateNote), what == "the Pod failed"; got != want {
 			t.Errorf("%s: the note is there: %v", what, got)
 		}
 	}
@@ -310,25 +311,25 @@ func TestL11EvictedPodIsExplainedAndReplacedBySuspendAndResume(t *testing.T) {
 	sandbox := testSandbox(withVolume)
 	claim := desiredPersistentVolumeClaim(sandbox, &sandbox.Spec.VolumeClaimTemplates[0])
 	evicted := testPod(sandbox, phase(corev1.PodFailed), podReason("Evicted", "The node was low on resource: memory."))
-	f := newFixture(t).everywhere(sandbox, claim, evicted)
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f := newFixture(t).Everywhere(sandbox, claim, evicted)
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionFinished, "True/PodFailed: Pod failed; Evicted: The node was low on resource: memory.")
-	f.wantEvents("Warning PodFailed Pod failed; Evicted: The node was low on resource: memory.")
+	f.WantEvents("Warning PodFailed Pod failed; Evicted: The node was low on resource: memory.")
 
 	f.inMode(agentsv1beta1.SandboxOperatingModeSuspended)
-	f.mustPass()
-	f.wantRequests("delete pods", "get sandboxes", "patch sandboxes/status")
-	f.dropFromCache(evicted)
+	f.MustPass()
+	f.WantRequests("delete pods", "get sandboxes", "patch sandboxes/status")
+	f.DropFromCache(evicted)
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests("get pods", "patch sandboxes/status")
+	f.MustPass()
+	f.WantRequests("get pods", "patch sandboxes/status")
 	f.wantCondition(conditionSuspended, "True/PodTerminated: Pod has been terminated. Sandbox is suspended")
 	f.wantCondition(conditionFinished, "absent")
 
 	f.inMode(agentsv1beta1.SandboxOperatingModeRunning)
-	f.mustPass()
-	f.wantRequests("create pods", "patch sandboxes/status")
+	f.MustPass()
+	f.WantRequests("create pods", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod exists with phase: Pending")
 }
 
@@ -336,39 +337,33 @@ func TestL11LostPodIsMadeAgainWithItsVolume(t *testing.T) {
 	sandbox := testSandbox(withVolume)
 	claim := desiredPersistentVolumeClaim(sandbox, &sandbox.Spec.VolumeClaimTemplates[0])
 	pod := testPod(sandbox, ready)
-	f := newFixture(t).everywhere(sandbox, claim).inCache(pod)
-	f.mustPass()
-	f.requests()
+	f := newFixture(t).Everywhere(sandbox, claim).InCache(pod)
+	f.MustPass()
+	f.Requests()
 
 	// Its node does not answer: the Pod is to go, but may still run, and nothing is forced.
 	lost := testPod(sandbox, ready, terminating, disrupted("DeletionByTaintManager", "node unreachable"))
 	f.syncSandbox()
-	f.inCache(lost)
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f.InCache(lost)
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod is Running but not Ready; DeletionByTaintManager: node unreachable")
 
 	f.syncSandbox()
-	f.dropFromCache(lost)
-	f.mustPass()
-	f.wantRequests("create pods")
-	created, err := f.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), testNamespace, testName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := created.(*corev1.Pod).Spec.Volumes[0].PersistentVolumeClaim.ClaimName; got != claim.Name {
+	f.DropFromCache(lost)
+	f.MustPass()
+	f.WantRequests("create pods")
+	if got := f.livePod().Spec.Volumes[0].PersistentVolumeClaim.ClaimName; got != claim.Name {
 		t.Errorf("the new Pod has the claim %s", got)
 	}
 }
 
 // inMode puts the Sandbox on the server and in the cache, with another operating mode.
 func (f *fixture) inMode(mode agentsv1beta1.SandboxOperatingMode) {
-	f.t.Helper()
-	sandbox := f.live().DeepCopy()
+	f.T.Helper()
+	sandbox := f.live()
 	sandbox.Spec.OperatingMode = mode
 	sandbox.Generation++
-	if err := f.sandboxes.Tracker().Update(agentsv1beta1.SchemeGroupVersion.WithResource("sandboxes"), sandbox, testNamespace); err != nil {
-		f.t.Fatal(err)
-	}
-	f.inCache(sandbox)
+	f.Change(sandbox)
+	f.InCache(sandbox)
 }

@@ -16,7 +16,7 @@ import (
 
 func TestSandboxesAreCountedByStateAndOrigin(t *testing.T) {
 	yes := true
-	f := newFixture(t).inCache(
+	f := newFixture(t).InCache(
 		testSandbox(),
 		testSandbox(func(s *agentsv1beta1.Sandbox) { s.Name = "s2" }),
 		testSandbox(withStatus(metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "DependenciesReady"}), func(s *agentsv1beta1.Sandbox) {
@@ -42,7 +42,7 @@ agent_sandboxes{created_by="unknown",expired="true",launch_type="cold",namespace
 }
 
 func TestCreationLatencyIsObservedAtFirstReadinessOnly(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
+	f := newFixture(t).Everywhere(testSandbox())
 	registry := metrics.NewKubeRegistry()
 	registry.MustRegister(f.config.CreationLatency)
 	observed := func() (uint64, float64) {
@@ -54,14 +54,14 @@ func TestCreationLatencyIsObservedAtFirstReadinessOnly(t *testing.T) {
 		}
 		return histogram.GetAggregatedSampleCount(), histogram.GetAggregatedSampleSum()
 	}
-	f.mustPass()
+	f.MustPass()
 	for _, step := range []string{"ready", "not ready", "ready again"} {
 		pod := testPod(f.syncSandbox(), ready)
 		if step == "not ready" {
 			pod.Status.Conditions = nil
 		}
-		f.inCache(pod)
-		f.mustPass()
+		f.InCache(pod)
+		f.MustPass()
 		if count, sum := observed(); count != 1 || sum != 2000 {
 			t.Errorf("%s: %d observations of together %v ms", step, count, sum)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/failure"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/namespace"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/recent"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/controllertest"
 )
 
 const (
@@ -40,10 +41,10 @@ func invalid(resource string) error {
 func unavailable() error { return apierrors.NewServiceUnavailable("no endpoints") }
 
 func TestColdCreateCostsOnePodAndTwoStatusWrites(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
+	f := newFixture(t).Everywhere(testSandbox())
 
-	f.mustPass()
-	f.wantRequests("create pods", "patch sandboxes/status")
+	f.MustPass()
+	f.WantRequests("create pods", "patch sandboxes/status")
 	sandbox := f.syncSandbox()
 	var order []string
 	for _, condition := range sandbox.Status.Conditions {
@@ -56,21 +57,21 @@ func TestColdCreateCostsOnePodAndTwoStatusWrites(t *testing.T) {
 		t.Errorf("conditions are out of order (-want +got):\n%s", diff)
 	}
 	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod exists with phase: Pending")
-	f.wantEvents("Normal SandboxPodCreated Created Pod s1")
+	f.WantEvents("Normal SandboxPodCreated Created Pod s1")
 
 	// Scheduled, then running: too little to write home about, and soon followed by more.
 	pod := testPod(sandbox, ready, phase(corev1.PodPending))
-	f.inCache(pod)
-	if after := f.mustPass(); after != routineDelay {
+	f.InCache(pod)
+	if after := f.MustPass(); after != routineDelay {
 		t.Errorf("progress is held back for %v", after)
 	}
-	f.wantRequests()
+	f.WantRequests()
 
-	f.inCache(testPod(sandbox, ready))
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f.InCache(testPod(sandbox, ready))
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready")
-	f.wantEvents("Normal SandboxReady Sandbox is ready")
+	f.WantEvents("Normal SandboxReady Sandbox is ready")
 	want := agentsv1beta1.SandboxStatus{
 		Selector: "agents.x-k8s.io/sandbox-name-hash=" + serviceSelector(sandbox)[agentsv1beta1.SandboxNameHashLabel],
 		PodIPs:   []string{"10.0.0.7", "fd00::7"}, NodeName: "node-1", Conditions: f.live().Status.Conditions,
@@ -80,62 +81,62 @@ func TestColdCreateCostsOnePodAndTwoStatusWrites(t *testing.T) {
 	}
 
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestProgressIsWrittenAfterTheDelayIfNothingFollows(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
-	f.mustPass()
-	f.inCache(testPod(f.syncSandbox(), ready, phase(corev1.PodPending)))
-	f.mustPass()
-	f.requests()
+	f := newFixture(t).Everywhere(testSandbox())
+	f.MustPass()
+	f.InCache(testPod(f.syncSandbox(), ready, phase(corev1.PodPending)))
+	f.MustPass()
+	f.Requests()
 
 	f.clock.SetTime(testTime().Add(routineDelay))
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionPodScheduled, "True/PodScheduled: ")
 }
 
 func TestPodTheCacheDoesNotShowYetIsNotCreatedAgain(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
-	f.mustPass()
+	f := newFixture(t).Everywhere(testSandbox())
+	f.MustPass()
 	f.syncSandbox()
-	f.requests()
+	f.Requests()
 
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 
 	f.clock.SetTime(testTime().Add(recent.CreationTimeout))
-	f.mustPass()
-	f.wantRequests("create pods", "get pods")
+	f.MustPass()
+	f.WantRequests("create pods", "get pods")
 }
 
 func TestPodOfAnEarlierProcessIsFoundByNameAndUID(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox()).onServer(testPod(testSandbox(), ready))
-	f.mustPass()
-	f.wantRequests("create pods", "get pods", "patch sandboxes/status")
+	f := newFixture(t).Everywhere(testSandbox()).OnServer(testPod(testSandbox(), ready))
+	f.MustPass()
+	f.WantRequests("create pods", "get pods", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready")
 }
 
 func TestQuotaRefusalDoesNotHideAPodThatExists(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox()).onServer(testPod(testSandbox(), ready))
-	f.refuse("create", "pods", apierrors.NewForbidden(corev1.Resource("pods"), testName, nil))
-	f.mustPass()
+	f := newFixture(t).Everywhere(testSandbox()).OnServer(testPod(testSandbox(), ready))
+	f.Refuse("create", "pods", apierrors.NewForbidden(corev1.Resource("pods"), testName, nil))
+	f.MustPass()
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready")
 }
 
 func TestRefusedPodIsReportedAndRetried(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
-	f.refuse("create", "pods", apierrors.NewForbidden(corev1.Resource("pods"), testName, nil))
-	if _, err := f.pass(); err == nil || failure.Outdated(err) {
+	f := newFixture(t).Everywhere(testSandbox())
+	f.Refuse("create", "pods", apierrors.NewForbidden(corev1.Resource("pods"), testName, nil))
+	if _, err := f.Pass(); err == nil || failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	const message = `pods "s1" is forbidden: <nil>`
 	f.wantCondition(conditionReady, `False/ReconcilerError: Error seen: creating pod "s1": `+message)
 	f.wantCondition(conditionSuspended, "False/NotSuspended: Sandbox is not suspended")
 	f.wantCondition(conditionPodScheduled, "Unknown/PodSchedulingUnknown: Pod state is unknown. Pod scheduling cannot be determined")
-	f.wantEvents("Warning SandboxPodCreateFailed Creating Pod s1 failed: " + message)
+	f.WantEvents("Warning SandboxPodCreateFailed Creating Pod s1 failed: " + message)
 }
 
 func TestPodOfAStrangerIsLeftAlone(t *testing.T) {
@@ -148,12 +149,12 @@ func TestPodOfAStrangerIsLeftAlone(t *testing.T) {
 		"owned, UID right but another kind": testPod(testSandbox(), func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "SandboxClaim" }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testSandbox()).onServer(foreign)
-			if _, err := f.pass(); err == nil || failure.Outdated(err) {
+			f := newFixture(t).Everywhere(testSandbox()).OnServer(foreign)
+			if _, err := f.Pass(); err == nil || failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
-			f.wantRequests("create pods", "get pods", "patch sandboxes/status")
-			if got := describe(f.live().Status.Conditions, conditionReady); !strings.HasPrefix(got, "False/ReconcilerError: Error seen: ") {
+			f.WantRequests("create pods", "get pods", "patch sandboxes/status")
+			if got := controllertest.DescribeCondition(f.live().Status.Conditions, conditionReady); !strings.HasPrefix(got, "False/ReconcilerError: Error seen: ") {
 				t.Errorf("Ready is %s", got)
 			}
 			if status := f.live().Status; status.Selector != "" || status.PodIPs != nil || status.NodeName != "" {
@@ -168,8 +169,8 @@ func TestAdoptablePodIsAdoptedUnderLock(t *testing.T) {
 		p.Labels = map[string]string{agentsv1beta1.AdoptableLabel: "true", "app": "mine"}
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c"}}
 	})
-	f := newFixture(t).everywhere(testSandbox()).onServer(pod)
-	f.mustPass()
+	f := newFixture(t).Everywhere(testSandbox()).OnServer(pod)
+	f.MustPass()
 	patch := f.patchOf("pods")
 	for _, want := range []string{`"resourceVersion":"61"`, `"uid":"pod-uid"`, `"name":"c"`, `"uid":"sandbox-uid"`} {
 		if !strings.Contains(patch, want) {
@@ -182,7 +183,7 @@ func TestAdoptablePodIsAdoptedUnderLock(t *testing.T) {
 // patchOf returns the last patch of a resource.
 func (f *fixture) patchOf(resource string) string {
 	var patch string
-	for _, action := range append(f.kube.Actions(), f.sandboxes.Actions()...) {
+	for _, action := range append(f.Kube.Actions(), f.Server.Actions()...) {
 		if p, ok := action.(ktesting.PatchAction); ok && p.GetResource().Resource == resource {
 			patch = string(p.GetPatch())
 		}
@@ -197,12 +198,12 @@ func TestInvalidChildIsTerminal(t *testing.T) {
 		"persistentvolumeclaims": testSandbox(withVolume),
 	} {
 		t.Run(resource, func(t *testing.T) {
-			f := newFixture(t).everywhere(sandbox)
-			f.refuse("create", resource, invalid(resource))
-			if after := f.mustPass(); after != 0 {
+			f := newFixture(t).Everywhere(sandbox)
+			f.Refuse("create", resource, invalid(resource))
+			if after := f.MustPass(); after != 0 {
 				t.Errorf("comes back after %v", after)
 			}
-			if got := describe(f.live().Status.Conditions, conditionReady); !strings.HasPrefix(got, "False/InvalidConfiguration: creating ") {
+			if got := controllertest.DescribeCondition(f.live().Status.Conditions, conditionReady); !strings.HasPrefix(got, "False/InvalidConfiguration: creating ") {
 				t.Errorf("Ready is %s", got)
 			}
 			if before, after := sandbox, f.live(); sandboxChanged(before, after) {
@@ -213,89 +214,89 @@ func TestInvalidChildIsTerminal(t *testing.T) {
 }
 
 func TestInvalidChildDoesNotHideARetriableError(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox(wantService(true)))
-	f.refuse("create", "services", invalid("services"))
-	f.refuse("create", "pods", unavailable())
-	if _, err := f.pass(); !apierrors.IsServiceUnavailable(err) {
+	f := newFixture(t).Everywhere(testSandbox(wantService(true)))
+	f.Refuse("create", "services", invalid("services"))
+	f.Refuse("create", "pods", unavailable())
+	if _, err := f.Pass(); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("error is %v", err)
 	}
-	if got := describe(f.live().Status.Conditions, conditionReady); !strings.HasPrefix(got, "False/ReconcilerError: ") {
+	if got := controllertest.DescribeCondition(f.live().Status.Conditions, conditionReady); !strings.HasPrefix(got, "False/ReconcilerError: ") {
 		t.Errorf("Ready is %s", got)
 	}
 }
 
 func TestTerminatingNamespaceIsQuiet(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox(withVolume, wantService(true)))
+	f := newFixture(t).Everywhere(testSandbox(withVolume, wantService(true)))
 	refusal := apierrors.NewForbidden(corev1.Resource("pods"), testName, nil)
 	refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	f.refuse("create", "*", refusal)
-	if after := f.mustPass(); after != namespace.TerminatingDelay {
+	f.Refuse("create", "*", refusal)
+	if after := f.MustPass(); after != namespace.TerminatingDelay {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests("create persistentvolumeclaims", "patch sandboxes/status")
+	f.WantRequests("create persistentvolumeclaims", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod does not exist; Service does not exist")
-	f.wantEvents()
+	f.WantEvents()
 
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 	f.clock.SetTime(testTime().Add(namespace.TerminatingDelay))
-	f.mustPass()
-	f.wantRequests("create persistentvolumeclaims")
+	f.MustPass()
+	f.WantRequests("create persistentvolumeclaims")
 
 	// A Sandbox that is younger than the refusal is in a new namespace.
 	younger := f.live().DeepCopy()
 	f.clock.SetTime(f.clock.Now().Add(time.Second))
 	younger.CreationTimestamp = metav1.NewTime(f.clock.Now())
-	f.inCache(younger)
-	f.mustPass()
-	f.wantRequests("create persistentvolumeclaims")
+	f.InCache(younger)
+	f.MustPass()
+	f.WantRequests("create persistentvolumeclaims")
 }
 
 func TestSuspendDeletesThePodByUIDAndConfirmsThatItIsGone(t *testing.T) {
 	sandbox := testSandbox(suspend)
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready))
-	f.mustPass()
-	for _, action := range f.kube.Actions() {
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready))
+	f.MustPass()
+	for _, action := range f.Kube.Actions() {
 		if del, ok := action.(ktesting.DeleteActionImpl); ok {
 			if pre := del.DeleteOptions.Preconditions; pre == nil || pre.UID == nil || *pre.UID != testPodUID {
 				t.Errorf("preconditions are %v", pre)
 			}
 		}
 	}
-	f.wantRequests("delete pods", "get sandboxes", "patch sandboxes/status")
+	f.WantRequests("delete pods", "get sandboxes", "patch sandboxes/status")
 	f.wantCondition(conditionSuspended, "False/PodTerminating: Pod is terminating. Sandbox is suspending")
 	f.wantCondition(conditionReady, "False/SandboxSuspended: Sandbox is suspending")
 	if got := f.live().Status.PodIPs; len(got) != 2 {
 		t.Errorf("podIPs are %v while the Pod terminates", got)
 	}
-	f.wantEvents()
+	f.WantEvents()
 
 	f.syncSandbox()
-	f.dropFromCache(testPod(sandbox))
-	f.mustPass()
-	f.wantRequests("get pods", "patch sandboxes/status")
+	f.DropFromCache(testPod(sandbox))
+	f.MustPass()
+	f.WantRequests("get pods", "patch sandboxes/status")
 	f.wantCondition(conditionSuspended, "True/PodTerminated: Pod has been terminated. Sandbox is suspended")
 	f.wantCondition(conditionReady, "False/SandboxSuspended: Sandbox is suspended")
 	f.wantCondition(conditionPodScheduled, "absent")
 	if status := f.live().Status; status.PodIPs != nil || status.NodeName != "" || status.Selector == "" {
 		t.Errorf("status is %+v", status)
 	}
-	f.wantEvents("Normal SandboxSuspended Sandbox is suspended")
+	f.WantEvents("Normal SandboxSuspended Sandbox is suspended")
 
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestSuspendWaitsForATerminatingPodWithoutRequests(t *testing.T) {
 	sandbox := testSandbox(suspend)
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready, terminating))
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready, terminating))
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestNothingIsDeletedUnlessALiveReadConfirmsIt(t *testing.T) {
@@ -322,17 +323,17 @@ func TestNothingIsDeletedUnlessALiveReadConfirmsIt(t *testing.T) {
 		"expired, and the API is not served": {cached: testSandbox(past), live: testSandbox(past), err: apiNotServed()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).inCache(test.cached).everywhere(testPod(test.cached, ready))
+			f := newFixture(t).InCache(test.cached).Everywhere(testPod(test.cached, ready))
 			if test.live != nil {
-				f.onServer(test.live)
+				f.OnServer(test.live)
 			}
 			if test.err != nil {
-				f.refuse("get", "sandboxes", test.err)
+				f.Refuse("get", "sandboxes", test.err)
 			}
-			if _, err := f.pass(); err == nil {
+			if _, err := f.Pass(); err == nil {
 				t.Error("the pass is not repeated")
 			}
-			for _, request := range f.requests() {
+			for _, request := range f.Requests() {
 				if strings.HasPrefix(request, "delete") {
 					t.Errorf("deleted on the word of a stale cache: %s", request)
 				}
@@ -353,17 +354,17 @@ func TestOrphanedChildIsNotTakenBack(t *testing.T) {
 	service := desiredService(cached)
 	for name, orphaned := range map[string]metav1.Object{"Pod": testPod(cached, ready), "PersistentVolumeClaim": claim, "Service": service} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).inCache(cached).onServer(testSandbox(withVolume, wantService(true), deleting))
+			f := newFixture(t).InCache(cached).OnServer(testSandbox(withVolume, wantService(true), deleting))
 			for _, child := range []metav1.Object{testPod(cached, ready), claim.DeepCopy(), service.DeepCopy()} {
 				if reflect.TypeOf(child) == reflect.TypeOf(orphaned) {
 					child.SetOwnerReferences(nil)
 				}
-				f.everywhere(child.(runtime.Object))
+				f.Everywhere(child.(runtime.Object))
 			}
-			if _, err := f.pass(); err == nil {
+			if _, err := f.Pass(); err == nil {
 				t.Error("the pass is not repeated")
 			}
-			for _, request := range f.requests() {
+			for _, request := range f.Requests() {
 				if strings.HasPrefix(request, "patch") {
 					t.Errorf("took the orphan back: %s", request)
 				}
@@ -379,12 +380,12 @@ func apiNotServed() error {
 
 func TestConflictingDeleteIsRepeatedWithoutAStatusWrite(t *testing.T) {
 	sandbox := testSandbox(suspend)
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready))
-	f.refuse("delete", "pods", apierrors.NewConflict(corev1.Resource("pods"), testName, nil))
-	if _, err := f.pass(); !failure.Outdated(err) {
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready))
+	f.Refuse("delete", "pods", apierrors.NewConflict(corev1.Resource("pods"), testName, nil))
+	if _, err := f.Pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
-	f.wantRequests("delete pods", "get sandboxes")
+	f.WantRequests("delete pods", "get sandboxes")
 }
 
 func TestSuspendRefusesToDeleteAPodOfSomebodyElse(t *testing.T) {
@@ -393,17 +394,17 @@ func TestSuspendRefusesToDeleteAPodOfSomebodyElse(t *testing.T) {
 		"labelled": testPod(sandbox, stranger), "seen by a live read only": testPod(sandbox, stranger, unlabel),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(sandbox).onServer(pod)
+			f := newFixture(t).Everywhere(sandbox).OnServer(pod)
 			if pod.Labels != nil {
-				f.inCache(pod)
+				f.InCache(pod)
 			}
-			if after := f.mustPass(); after != foreignPodDelay {
+			if after := f.MustPass(); after != foreignPodDelay {
 				t.Errorf("comes back after %v", after)
 			}
 			f.wantCondition(conditionSuspended, "False/PodNotOwned: Refused to delete pod because it is not owned by this sandbox")
 			f.wantCondition(conditionReady, "False/SandboxSuspended: Sandbox is suspending")
 			f.wantCondition(conditionPodScheduled, "absent")
-			for _, request := range f.requests() {
+			for _, request := range f.Requests() {
 				if strings.HasPrefix(request, "delete") {
 					t.Errorf("unexpected %s", request)
 				}
@@ -423,9 +424,9 @@ func TestPodNameAnnotationCannotPointAtAVictim(t *testing.T) {
 		"running":   testSandbox(annotate),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(sandbox, victim)
-			f.mustPass()
-			for _, action := range f.kube.Actions() {
+			f := newFixture(t).Everywhere(sandbox, victim)
+			f.MustPass()
+			for _, action := range f.Kube.Actions() {
 				if named, ok := action.(interface{ GetName() string }); ok && named.GetName() == "victim" {
 					t.Errorf("touched the victim: %s", action.GetVerb())
 				}
@@ -441,12 +442,12 @@ func TestPodNameAnnotationFindsAnAdoptablePodThatNoInformerShows(t *testing.T) {
 	legacy := testPod(sandbox, disown, func(p *corev1.Pod) {
 		p.Name, p.Labels = "legacy", map[string]string{agentsv1beta1.AdoptableLabel: "true"}
 	})
-	f := newFixture(t).everywhere(sandbox).onServer(legacy)
-	f.mustPass()
+	f := newFixture(t).Everywhere(sandbox).OnServer(legacy)
+	f.MustPass()
 	if patch := f.patchOf("pods"); !strings.Contains(patch, `"uid":"sandbox-uid"`) || !strings.Contains(patch, agentsv1beta1.SandboxNameHashLabel) {
 		t.Errorf("the Pod was not adopted: %s", patch)
 	}
-	for _, request := range f.requests() {
+	for _, request := range f.Requests() {
 		if strings.HasPrefix(request, "create pods") {
 			t.Error("another Pod was made")
 		}
@@ -455,66 +456,64 @@ func TestPodNameAnnotationFindsAnAdoptablePodThatNoInformerShows(t *testing.T) {
 
 func TestOwnedPodOfAnotherNameIsUsed(t *testing.T) {
 	pod := testPod(testSandbox(), ready, func(p *corev1.Pod) { p.Name = "legacy" })
-	f := newFixture(t).everywhere(testSandbox(), pod)
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f := newFixture(t).Everywhere(testSandbox(), pod)
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready")
 }
 
 func TestUIDInAnotherNamespaceGivesNoPod(t *testing.T) {
 	elsewhere := testPod(testSandbox(), ready, func(p *corev1.Pod) { p.Namespace = "elsewhere" })
-	f := newFixture(t).everywhere(testSandbox(), elsewhere)
-	f.mustPass()
-	f.wantRequests("create pods", "patch sandboxes/status")
+	f := newFixture(t).Everywhere(testSandbox(), elsewhere)
+	f.MustPass()
+	f.WantRequests("create pods", "patch sandboxes/status")
 }
 
 func TestMultiplePodsFailClosed(t *testing.T) {
 	sandbox := testSandbox(wantService(true))
 	clone := testPod(sandbox, ready, func(p *corev1.Pod) { p.Name, p.UID = "clone", "clone-uid" })
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready), clone)
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready), clone)
 	const message = "multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod"
-	if after := f.mustPass(); after != 0 {
+	if after := f.MustPass(); after != 0 {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests("patch sandboxes/status")
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/MultiplePods: "+message)
 	f.wantCondition(conditionPodScheduled, "Unknown/PodSchedulingUnknown: Pod state is unknown. Pod scheduling cannot be determined")
 	if got := f.live().Status.PodIPs; got != nil {
 		t.Errorf("podIPs are %v", got)
 	}
-	f.wantEvents("Warning MultiplePods " + message)
+	f.WantEvents("Warning MultiplePods " + message)
 
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests()
-	f.wantEvents()
+	f.MustPass()
+	f.WantRequests()
+	f.WantEvents()
 }
 
 func TestFinishedPodIsNotReplacedUntilItIsDeleted(t *testing.T) {
 	sandbox := testSandbox()
 	pod := testPod(sandbox, phase(corev1.PodFailed))
-	f := newFixture(t).everywhere(sandbox, pod)
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f := newFixture(t).Everywhere(sandbox, pod)
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionFinished, "True/PodFailed: Pod failed")
 	f.wantCondition(conditionReady, "False/PodFailed: Pod failed")
-	f.wantEvents("Warning PodFailed Pod failed")
+	f.WantEvents("Warning PodFailed Pod failed")
 
 	f.syncSandbox()
-	f.dropFromCache(pod)
-	if err := f.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), testNamespace, testName); err != nil {
-		t.Fatal(err)
-	}
-	f.mustPass()
-	f.wantRequests("create pods", "patch sandboxes/status")
+	f.DropFromCache(pod)
+	f.Remove(pod)
+	f.MustPass()
+	f.WantRequests("create pods", "patch sandboxes/status")
 	f.wantCondition(conditionFinished, "absent")
 }
 
 func TestResumeWaitsForTheTerminatingPod(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready, terminating))
-	f.mustPass()
-	f.wantRequests("patch sandboxes/status")
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready, terminating))
+	f.MustPass()
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/DependenciesNotReady: Pod is Running but not Ready; Pod is being deleted")
 	f.wantCondition(conditionSuspended, "False/NotSuspended: Sandbox is not suspended")
 	if status := f.live().Status; status.PodIPs != nil || status.NodeName != "" {
@@ -527,17 +526,17 @@ func TestSandboxBeingDeletedIsLeftToTheGarbageCollector(t *testing.T) {
 		now := metav1.NewTime(testTime())
 		s.DeletionTimestamp, s.Finalizers = &now, []string{"foregroundDeletion"}
 	}, shutdownAt(testTime(), agentsv1beta1.ShutdownPolicyDelete))
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
-	f.mustPass()
-	f.wantRequests()
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestUnavailableSandboxAPIIsRetried(t *testing.T) {
 	for name, refusal := range map[string]error{"503": unavailable(), "not served": apiNotServed()} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testSandbox())
-			f.refuse("patch", "sandboxes", refusal)
-			if _, err := f.pass(); err == nil {
+			f := newFixture(t).Everywhere(testSandbox())
+			f.Refuse("patch", "sandboxes", refusal)
+			if _, err := f.Pass(); err == nil {
 				t.Error("the status write is given up")
 			}
 		})
@@ -545,17 +544,17 @@ func TestUnavailableSandboxAPIIsRetried(t *testing.T) {
 }
 
 func TestStatusOfAVanishedSandboxIsDropped(t *testing.T) {
-	f := newFixture(t).inCache(testSandbox())
-	f.mustPass()
-	f.wantRequests("create pods", "patch sandboxes/status")
+	f := newFixture(t).InCache(testSandbox())
+	f.MustPass()
+	f.WantRequests("create pods", "patch sandboxes/status")
 }
 
 func TestMetadataFollowsTheTemplateInOnePatch(t *testing.T) {
 	sandbox := testSandbox()
 	pod := testPod(sandbox, ready)
 	sandbox.Spec.PodTemplate.Metadata.Labels = map[string]string{"app": "web"}
-	f := newFixture(t).everywhere(sandbox, pod)
-	f.mustPass()
+	f := newFixture(t).Everywhere(sandbox, pod)
+	f.MustPass()
 	const want = `{"metadata":{"annotations":{"agents.x-k8s.io/propagated-labels":"app"},"labels":{"app":"web"},"uid":"pod-uid"}}`
 	if got := f.patchOf("pods"); got != want {
 		t.Errorf("patch is\n%s\nwant\n%s", got, want)
@@ -566,13 +565,13 @@ func TestPatchThatMeetsAnotherPodIsNotInvalidConfiguration(t *testing.T) {
 	sandbox := testSandbox()
 	pod := testPod(sandbox, ready)
 	sandbox.Spec.PodTemplate.Metadata.Labels = map[string]string{"app": "web"}
-	f := newFixture(t).everywhere(sandbox, pod)
-	f.refuse("patch", "pods", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, testName,
+	f := newFixture(t).Everywhere(sandbox, pod)
+	f.Refuse("patch", "pods", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, testName,
 		field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "pod-uid", "field is immutable")}))
-	if _, err := f.pass(); !failure.Outdated(err) {
+	if _, err := f.Pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
-	f.wantRequests("patch pods")
+	f.WantRequests("patch pods")
 }
 
 func TestExpiryWithRetainMarksThenCleansThenRests(t *testing.T) {
@@ -586,11 +585,11 @@ func TestExpiryWithRetainMarksThenCleansThenRests(t *testing.T) {
 	sandbox.Status.Service, sandbox.Status.ServiceFQDN = testName, "s1.tenant.svc.cluster.local"
 	service := desiredService(sandbox)
 	service.UID = "service-uid"
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, phase(corev1.PodSucceeded)), service)
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, phase(corev1.PodSucceeded)), service)
 
-	f.mustPass()
+	f.MustPass()
 	var marked string
-	for _, action := range f.sandboxes.Actions() {
+	for _, action := range f.Server.Actions() {
 		if patch, ok := action.(ktesting.PatchAction); ok && marked == "" {
 			marked = string(patch.GetPatch())
 		}
@@ -598,7 +597,7 @@ func TestExpiryWithRetainMarksThenCleansThenRests(t *testing.T) {
 	if !strings.Contains(marked, `"resourceVersion":"100"`) || !strings.Contains(marked, "SandboxExpired") {
 		t.Errorf("the announcement is not tied to the version that expired: %s", marked)
 	}
-	f.wantRequests("delete pods", "delete services", "get sandboxes", "patch sandboxes/status", "patch sandboxes/status")
+	f.WantRequests("delete pods", "delete services", "get sandboxes", "patch sandboxes/status", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/SandboxExpired: Sandbox has expired")
 	f.wantCondition(conditionFinished, "True/PodSucceeded: ")
 	f.wantCondition(conditionSuspended, "False/NotSuspended: ")
@@ -607,34 +606,34 @@ func TestExpiryWithRetainMarksThenCleansThenRests(t *testing.T) {
 	if diff := cmp.Diff(want, f.live().Status); diff != "" {
 		t.Errorf("live fields remain (-want +got):\n%s", diff)
 	}
-	f.wantEvents("Normal SandboxExpired Sandbox has expired")
+	f.WantEvents("Normal SandboxExpired Sandbox has expired")
 
 	f.syncSandbox()
-	f.dropFromCache(testPod(sandbox))
-	f.dropFromCache(service)
-	f.mustPass()
-	f.wantRequests()
+	f.DropFromCache(testPod(sandbox))
+	f.DropFromCache(service)
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestExpiredBeforeTheFirstPassNeverHasAPod(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox(withVolume, shutdownAt(testTime().Add(-time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
-	f.mustPass()
-	f.wantRequests("get pods", "get sandboxes", "patch sandboxes/status")
+	f := newFixture(t).Everywhere(testSandbox(withVolume, shutdownAt(testTime().Add(-time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
+	f.MustPass()
+	f.WantRequests("get pods", "get sandboxes", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "False/SandboxExpired: Sandbox has expired")
 }
 
 func TestExpiryWithDeleteDeletesTheVersionItAnnounced(t *testing.T) {
 	sandbox := testSandbox(shutdownAt(testTime(), agentsv1beta1.ShutdownPolicyDelete))
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox))
-	f.sandboxes.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
+	f.Server.PrependReactor("patch", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
 		announced := sandbox.DeepCopy()
 		announced.ResourceVersion = "101"
 		announced.Status = *expiredStatus(sandbox, testTime())
 		return true, announced, nil
 	})
-	f.mustPass()
+	f.MustPass()
 	var got *metav1.Preconditions
-	for _, action := range f.sandboxes.Actions() {
+	for _, action := range f.Server.Actions() {
 		if del, ok := action.(ktesting.DeleteActionImpl); ok {
 			got = del.DeleteOptions.Preconditions
 		}
@@ -643,8 +642,8 @@ func TestExpiryWithDeleteDeletesTheVersionItAnnounced(t *testing.T) {
 	if diff := cmp.Diff(&metav1.Preconditions{UID: &uid, ResourceVersion: &version}, got); diff != "" {
 		t.Errorf("preconditions differ (-want +got):\n%s", diff)
 	}
-	f.wantRequests("get sandboxes", "patch sandboxes/status", "delete sandboxes")
-	f.wantEvents()
+	f.WantRequests("get sandboxes", "patch sandboxes/status", "delete sandboxes")
+	f.WantEvents()
 }
 
 func TestExtensionThatComesFirstStopsTheExpiry(t *testing.T) {
@@ -654,39 +653,39 @@ func TestExtensionThatComesFirstStopsTheExpiry(t *testing.T) {
 		"delete": {"get sandboxes", "patch sandboxes/status", "delete sandboxes"},
 	} {
 		t.Run("before the "+verb, func(t *testing.T) {
-			f := newFixture(t).everywhere(sandbox, testPod(sandbox))
-			f.refuse(verb, "sandboxes", apierrors.NewConflict(agentsv1beta1.Resource("sandboxes"), testName, nil))
-			if _, err := f.pass(); !failure.Outdated(err) {
+			f := newFixture(t).Everywhere(sandbox, testPod(sandbox))
+			f.Refuse(verb, "sandboxes", apierrors.NewConflict(agentsv1beta1.Resource("sandboxes"), testName, nil))
+			if _, err := f.Pass(); !failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
-			f.wantRequests(requests...)
+			f.WantRequests(requests...)
 		})
 	}
 }
 
 func TestExpiryIsDueToTheMoment(t *testing.T) {
 	sandbox := testSandbox(shutdownAt(testTime().Add(90*time.Second), agentsv1beta1.ShutdownPolicyRetain))
-	f := newFixture(t).everywhere(sandbox)
-	if after := f.mustPass(); after != 90*time.Second {
+	f := newFixture(t).Everywhere(sandbox)
+	if after := f.MustPass(); after != 90*time.Second {
 		t.Errorf("comes back after %v", after)
 	}
 }
 
 func TestVolumeClaimsAreCreatedOnceAndNeverTouchedAgain(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox(withVolume))
-	f.mustPass()
-	f.wantRequests("create persistentvolumeclaims", "create pods", "patch sandboxes/status")
+	f := newFixture(t).Everywhere(testSandbox(withVolume))
+	f.MustPass()
+	f.WantRequests("create persistentvolumeclaims", "create pods", "patch sandboxes/status")
 	f.syncSandbox()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestVolumeClaimIsAdoptedWithItsLabel(t *testing.T) {
 	sandbox := testSandbox(withVolume)
 	claim := desiredPersistentVolumeClaim(sandbox, &sandbox.Spec.VolumeClaimTemplates[0])
 	claim.OwnerReferences, claim.Labels, claim.UID, claim.ResourceVersion = nil, map[string]string{agentsv1beta1.AdoptableLabel: "true"}, "claim-uid", "70"
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox)).onServer(claim)
-	f.mustPass()
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox)).OnServer(claim)
+	f.MustPass()
 	patch := f.patchOf("persistentvolumeclaims")
 	for _, want := range []string{agentsv1beta1.SandboxNameHashLabel, `"resourceVersion":"70"`, `"uid":"sandbox-uid"`} {
 		if !strings.Contains(patch, want) {
@@ -701,38 +700,38 @@ func TestForeignVolumeClaimStopsTheOnesAfterIt(t *testing.T) {
 	})
 	claim := desiredPersistentVolumeClaim(sandbox, &sandbox.Spec.VolumeClaimTemplates[0])
 	claim.OwnerReferences = []metav1.OwnerReference{strangerRef()}
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox), claim)
-	if _, err := f.pass(); err == nil {
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox), claim)
+	if _, err := f.Pass(); err == nil {
 		t.Error("no error")
 	}
-	f.wantRequests("patch sandboxes/status")
+	f.WantRequests("patch sandboxes/status")
 	f.wantCondition(conditionReady, `False/ReconcilerError: Error seen: PVC "data-s1" is owned by ReplicaSet/web (UID: stranger-uid), not by sandbox "s1"`)
 }
 
 func TestServiceFollowsTheSpec(t *testing.T) {
 	sandbox := testSandbox(wantService(true))
-	f := newFixture(t).everywhere(sandbox, testPod(sandbox, ready))
-	f.mustPass()
-	f.wantRequests("create services", "patch sandboxes/status")
+	f := newFixture(t).Everywhere(sandbox, testPod(sandbox, ready))
+	f.MustPass()
+	f.WantRequests("create services", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready; Service Exists")
 	if got := f.live().Status; got.Service != "s1" || got.ServiceFQDN != "s1.tenant.svc.cluster.local" {
 		t.Errorf("status names %q and %q", got.Service, got.ServiceFQDN)
 	}
 	sandbox = f.syncSandbox().DeepCopy()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 
 	// Unset: what is there stays, and is looked for if the cache does not show it.
 	sandbox.Spec.Service = nil
-	f.inCache(sandbox)
+	f.InCache(sandbox)
 	f.clock.SetTime(testTime().Add(recent.CreationTimeout))
-	f.mustPass()
-	f.wantRequests("get services")
+	f.MustPass()
+	f.WantRequests("get services")
 
 	wantService(false)(sandbox)
-	f.inCache(sandbox)
-	f.mustPass()
-	f.wantRequests("get services", "delete services", "patch sandboxes/status")
+	f.InCache(sandbox)
+	f.MustPass()
+	f.WantRequests("get services", "delete services", "patch sandboxes/status")
 	f.wantCondition(conditionReady, "True/DependenciesReady: Pod is Ready")
 	if got := f.live().Status; got.Service != "" || got.ServiceFQDN != "" {
 		t.Errorf("status still names %q and %q", got.Service, got.ServiceFQDN)
@@ -740,33 +739,33 @@ func TestServiceFollowsTheSpec(t *testing.T) {
 }
 
 func TestOwnStatusWriteIsSeenBeforeTheCacheHasIt(t *testing.T) {
-	f := newFixture(t).everywhere(testSandbox())
-	f.sandboxes.PrependReactor("patch", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
+	f := newFixture(t).Everywhere(testSandbox())
+	f.Server.PrependReactor("patch", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
 		written := testSandbox()
 		written.ResourceVersion = "101"
 		o := &observation{pod: testPod(written)}
 		written.Status = *observedStatus(written, o, "cluster.local", testTime())
 		return true, written, nil
 	})
-	f.mustPass()
-	f.requests()
+	f.MustPass()
+	f.Requests()
 	f.clock.SetTime(testTime().Add(time.Minute))
-	f.inCache(testPod(testSandbox()))
-	f.mustPass()
-	f.wantRequests()
+	f.InCache(testPod(testSandbox()))
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestDisabledEventsLeaveTheFaults(t *testing.T) {
 	sandbox := testSandbox()
-	f := newFixture(t).everywhere(sandbox)
+	f := newFixture(t).Everywhere(sandbox)
 	f.config.DisableEvents = true
-	f.mustPass()
+	f.MustPass()
 	f.syncSandbox()
-	f.inCache(testPod(sandbox, ready))
-	f.mustPass()
-	f.wantEvents()
+	f.InCache(testPod(sandbox, ready))
+	f.MustPass()
+	f.WantEvents()
 	f.syncSandbox()
-	f.inCache(testPod(sandbox, func(p *corev1.Pod) { p.Name, p.UID = "clone", types.UID("clone-uid") }))
-	f.mustPass()
-	f.wantEvents("Warning MultiplePods multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod")
+	f.InCache(testPod(sandbox, func(p *corev1.Pod) { p.Name, p.UID = "clone", types.UID("clone-uid") }))
+	f.MustPass()
+	f.WantEvents("Warning MultiplePods multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod")
 }

@@ -43,9 +43,9 @@ func startedCold(c *claim) {
 
 // createLoses makes the server lose its answer to the creation of a Sandbox, which it has carried out or not.
 func (f *fixture) createLoses(carriedOut bool) {
-	f.server.PrependReactor("create", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
+	f.Server.PrependReactor("create", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
 		if carriedOut {
-			f.onServer(made(f.live()))
+			f.OnServer(made(f.live()))
 		}
 		return true, nil, noAnswer()
 	})
@@ -53,27 +53,23 @@ func (f *fixture) createLoses(carriedOut bool) {
 
 // mustRetry makes a pass that is to be repeated.
 func (f *fixture) mustRetry() {
-	f.t.Helper()
-	if _, err := f.pass(); err == nil {
-		f.t.Error("the pass is not repeated")
+	f.T.Helper()
+	if _, err := f.Pass(); err == nil {
+		f.T.Error("the pass is not repeated")
 	}
 }
 
 // wantOnly checks that the only Sandbox that the claim controls is the one of the name.
 func (f *fixture) wantOnly(want string) {
-	f.t.Helper()
-	sandboxes, err := f.server.Tracker().List(resourceOf(&sandbox{}), agentsv1beta1.SchemeGroupVersion.WithKind("Sandbox"), testNamespace)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	f.T.Helper()
 	var got []string
-	for _, s := range sandboxes.(*agentsv1beta1.SandboxList).Items {
-		if claimedsandbox.Controls(f.live(), &s) {
+	for _, s := range f.Sandboxes() {
+		if claimedsandbox.Controls(f.live(), s) {
 			got = append(got, s.Name)
 		}
 	}
 	if len(got) != 1 || got[0] != want {
-		f.t.Errorf("the claim has %q, want %q", got, want)
+		f.T.Errorf("the claim has %q, want %q", got, want)
 	}
 }
 
@@ -87,16 +83,16 @@ func TestC3LostAnswerToAColdStart(t *testing.T) {
 		"not carried out": {false, []string{"create sandboxes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+			f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 			f.createLoses(test.carriedOut)
 			f.mustRetry()
-			f.wantRequests("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
+			f.WantRequests("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
 			f.wantReady(`False/SandboxCreatePending: Error seen: creating sandbox "c1": ` + noAnswer().Error())
 
 			f.heal()
-			f.inCache(f.live(), testMember())
-			f.mustPass()
-			f.wantRequests(test.want...)
+			f.InCache(f.live(), testMember())
+			f.MustPass()
+			f.WantRequests(test.want...)
 			f.wantOnly("c1")
 		})
 	}
@@ -134,13 +130,13 @@ func TestC3ControllerEndsWithinAColdStart(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate(), test.claim).onServer(test.server...).inCache(test.cache...)
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), test.claim).OnServer(test.server...).InCache(test.cache...)
 			f.bindGives(testMember())
-			f.mustPass()
-			f.wantRequests(test.want...)
+			f.MustPass()
+			f.WantRequests(test.want...)
 			f.wantOnly(test.wantSandbox)
-			f.mustPass()
-			f.wantRequests()
+			f.MustPass()
+			f.WantRequests()
 		})
 	}
 }
@@ -148,13 +144,13 @@ func TestC3ControllerEndsWithinAColdStart(t *testing.T) {
 // TestC3ColdStartIsTakenOver: what the one before has still under way for the claim fails, or else it could give it back to the pool's
 // members while the successor makes a Sandbox.
 func TestC3ColdStartIsTakenOver(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 	f.createLoses(false)
 	f.mustRetry()
 	f.heal()
 	before := f.live()
-	successor := f.killed().inCache(testPool(), testTemplate(), before)
-	successor.mustPass()
+	successor := f.killed().InCache(testPool(), testTemplate(), before)
+	successor.MustPass()
 	successor.wantReady(beingMade + "; taken over at version " + before.ResourceVersion)
 	if _, err := f.writeStatus(t.Context(), before, statusWithoutSandbox(before, reconcilerError(exceededQuota()), testTime())); !failure.Outdated(err) {
 		t.Errorf("the predecessor ends the cold start: %v", err)
@@ -165,8 +161,8 @@ func TestC3ColdStartIsTakenOver(t *testing.T) {
 func TestC3LostAnswerToTheIntentOfAColdStart(t *testing.T) {
 	for name, carriedOut := range map[string]bool{"carried out": true, "not carried out": false} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-			f.server.PrependReactor("patch", "sandboxclaims/status", func(action ktesting.Action) (bool, runtime.Object, error) {
+			f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+			f.Server.PrependReactor("patch", "sandboxclaims/status", func(action ktesting.Action) (bool, runtime.Object, error) {
 				if carriedOut {
 					if _, _, err := f.patch(action); err != nil {
 						t.Error(err)
@@ -175,11 +171,11 @@ func TestC3LostAnswerToTheIntentOfAColdStart(t *testing.T) {
 				return true, nil, noAnswer()
 			})
 			f.mustRetry()
-			f.wantRequests("patch sandboxclaims/status")
+			f.WantRequests("patch sandboxclaims/status")
 			f.heal()
 			f.sync()
-			f.mustPass()
-			f.wantRequests("patch sandboxclaims/status", "create sandboxes")
+			f.MustPass()
+			f.WantRequests("patch sandboxclaims/status", "create sandboxes")
 			f.wantOnly("c1")
 		})
 	}
@@ -189,40 +185,40 @@ func TestC3LostAnswerToTheIntentOfAColdStart(t *testing.T) {
 // intent of a cold start, so that one of them fails.
 func TestC3BindingWithoutAnAnswer(t *testing.T) {
 	t.Run("not carried out", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+		f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 		f.bindReturns(func() (*claim, error) { return nil, noAnswer() })
 		f.mustRetry()
 		f.wantWrites("create sandboxclaims/bind")
-		f.dropFromCache(testMember())
-		f.mustPass()
-		f.wantRequests("patch sandboxclaims/status", "create sandboxes")
+		f.DropFromCache(testMember())
+		f.MustPass()
+		f.WantRequests("patch sandboxclaims/status", "create sandboxes")
 	})
 	t.Run("carried out", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+		f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 		f.bindReturns(func() (*claim, error) {
 			bound, adopted := bind(f.live(), testMember())
 			bound.ResourceVersion = f.nextVersion()
-			f.update(bound, adopted)
+			f.Change(bound, adopted)
 			return nil, noAnswer()
 		})
 		f.mustRetry()
-		f.requests()
-		f.dropFromCache(testMember())
-		if _, err := f.pass(); !failure.Outdated(err) {
+		f.Requests()
+		f.DropFromCache(testMember())
+		if _, err := f.Pass(); !failure.Outdated(err) {
 			t.Errorf("error is %v", err)
 		}
 		f.wantOnly("p1-x")
 		f.sync()
-		f.mustPass()
+		f.MustPass()
 		f.wantSandboxName("p1-x")
 		f.wantReady("True/DependenciesReady: Pod is Ready")
 	})
 	t.Run("intent cannot be written", func(t *testing.T) {
-		f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+		f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 		f.bindReturns(func() (*claim, error) { return nil, noAnswer() })
 		f.mustRetry()
-		f.refuse("patch", "sandboxclaims/status", unavailable())
-		f.dropFromCache(testMember())
+		f.Refuse("patch", "sandboxclaims/status", unavailable())
+		f.DropFromCache(testMember())
 		f.mustRetry()
 		if f.sandbox(testName) != nil {
 			t.Error("a Sandbox was made though the claim may be bound yet")
@@ -232,8 +228,8 @@ func TestC3BindingWithoutAnAnswer(t *testing.T) {
 
 // TestRefusedColdStartIsGivenUp: the claim says why, takes the next member there is, and is not written to for each attempt.
 func TestRefusedColdStartIsGivenUp(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-	f.refuse("create", "sandboxes", exceededQuota())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.Refuse("create", "sandboxes", exceededQuota())
 	f.mustRetry()
 	f.wantWrites("patch sandboxclaims/status", "create sandboxes", "patch sandboxclaims/status")
 	f.wantReady(`False/ReconcilerError: Error seen: creating sandbox "c1": sandboxes.agents.x-k8s.io "c1" is forbidden: exceeded quota`)
@@ -242,23 +238,23 @@ func TestRefusedColdStartIsGivenUp(t *testing.T) {
 	f.wantWrites("create sandboxes (dry run)")
 
 	t.Run("and begun again when it may", func(t *testing.T) {
-		later := f.killed().inCache(testPool(), testTemplate(), f.live())
+		later := f.killed().InCache(testPool(), testTemplate(), f.live())
 		later.heal()
-		later.mustPass()
+		later.MustPass()
 		later.wantWrites("create sandboxes (dry run)", "patch sandboxclaims/status", "create sandboxes")
 		later.wantReady(beingMade)
 	})
 }
 
 func TestClaimWhoseColdStartWasRefusedTakesAMember(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-	f.refuse("create", "sandboxes", exceededQuota())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.Refuse("create", "sandboxes", exceededQuota())
 	f.mustRetry()
 	f.sync()
-	f.requests()
-	f.everywhere(testMember())
+	f.Requests()
+	f.Everywhere(testMember())
 	f.bindGives(testMember())
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites("create sandboxclaims/bind", "patch sandboxclaims")
 	f.wantOnly("p1-x")
 }
@@ -271,16 +267,16 @@ func TestRefusalDoesNotEndAColdStartWithoutAnAnswer(t *testing.T) {
 	}
 	for name, refusal := range refusals {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+			f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 			f.createLoses(false)
 			f.mustRetry()
 			f.heal()
-			f.refuse("create", "sandboxes", refusal)
-			f.everywhere(testMember())
+			f.Refuse("create", "sandboxes", refusal)
+			f.Everywhere(testMember())
 			for range 2 {
 				f.sync()
-				f.requests()
-				_, err := f.pass()
+				f.Requests()
+				_, err := f.Pass()
 				if retried := err != nil; retried != apierrors.IsForbidden(refusal) {
 					t.Errorf("error is %v", err)
 				}
@@ -295,29 +291,29 @@ func TestRefusalDoesNotEndAColdStartWithoutAnAnswer(t *testing.T) {
 
 // TestColdStartGoesOnWhateverBecomesOfThePool: neither may it end for that, nor does the Sandbox that may come need the pool.
 func TestColdStartGoesOnWhateverBecomesOfThePool(t *testing.T) {
-	f := newFixture(t).everywhere(testClaim(startedCold), testMember())
-	f.mustPass()
+	f := newFixture(t).Everywhere(testClaim(startedCold), testMember())
+	f.MustPass()
 	f.wantReady(`False/SandboxCreatePending: SandboxWarmPool "p1" not found`)
 	f.sync()
-	f.everywhere(testPool())
-	f.mustPass()
+	f.Everywhere(testPool())
+	f.MustPass()
 	f.wantReady(`False/SandboxCreatePending: SandboxTemplate "t1" not found`)
 	f.sync()
-	f.everywhere(testTemplate())
-	f.mustPass()
+	f.Everywhere(testTemplate())
+	f.MustPass()
 	f.wantOnly("c1")
 }
 
 func TestColdStartOfAnEarlierClaimOfTheNameDoesNotCount(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testClaim(startedCold))
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testClaim(startedCold))
 	f.coldStarts.note(testClaim(func(c *claim) { c.UID = "earlier" }), coldStart{made: true})
-	f.mustPass()
+	f.MustPass()
 	f.wantOnly("c1")
 }
 
 func TestOverloadedServerEndsNoColdStart(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-	f.refuse("create", "sandboxes", apierrors.NewTooManyRequests("later", 1))
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.Refuse("create", "sandboxes", apierrors.NewTooManyRequests("later", 1))
 	f.mustRetry()
 	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 	f.mustRetry()
@@ -331,26 +327,26 @@ func TestC11SilentSandboxDisappears(t *testing.T) {
 		want       string
 	}{
 		"gone": {func(f *fixture, s *sandbox) {
-			f.gone(s)
-			f.dropFromCache(s)
+			f.Remove(s)
+			f.DropFromCache(s)
 		}, "False/SandboxMissing: Sandbox does not exist"},
-		"going":                    {func(f *fixture, s *sandbox) { f.inCache(changed(s, deleting)) }, "False/SandboxNotReady: Sandbox is not ready"},
-		"gone from the cache only": {func(f *fixture, s *sandbox) { f.dropFromCache(s) }, beingMade},
+		"going":                    {func(f *fixture, s *sandbox) { f.InCache(changed(s, deleting)) }, "False/SandboxNotReady: Sandbox is not ready"},
+		"gone from the cache only": {func(f *fixture, s *sandbox) { f.DropFromCache(s) }, beingMade},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-			f.mustPass()
+			f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+			f.MustPass()
 			f.sync()
-			f.mustPass()
+			f.MustPass()
 			s := f.sandbox(testName)
 			f.sandboxHandler().OnAdd(s, false)
 			test.disappears(f, s)
-			f.requests()
-			f.mustPass()
+			f.Requests()
+			f.MustPass()
 			f.wantReady(test.want)
 			f.sync()
-			f.requests()
-			f.mustPass()
+			f.Requests()
+			f.MustPass()
 			f.wantWrites()
 		})
 	}

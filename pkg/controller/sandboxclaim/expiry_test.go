@@ -67,11 +67,11 @@ func TestDeadline(t *testing.T) {
 
 func TestPassIsDueWhenTheClaimExpires(t *testing.T) {
 	c, s := boundPair(stamped, shutdownAt(testTime().Add(90*time.Second), retainPolicy))
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
-	if after := f.mustPass(); after != 90*time.Second {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
+	if after := f.MustPass(); after != 90*time.Second {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests()
+	f.WantRequests()
 }
 
 // TestC10ExpiredClaimThatIsDeleted: it says why before it goes, and how its Sandbox goes with it is up to the policy.
@@ -81,16 +81,16 @@ func TestC10ExpiredClaimThatIsDeleted(t *testing.T) {
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			c, s := boundPair(stamped, shutdownAt(testTime(), policy))
-			f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
 			var said string
 			var options metav1.DeleteOptions
-			f.server.PrependReactor("delete", "sandboxclaims", func(action ktesting.Action) (bool, runtime.Object, error) {
+			f.Server.PrependReactor("delete", "sandboxclaims", func(action ktesting.Action) (bool, runtime.Object, error) {
 				said = readyReason(&f.live().Status)
 				options = action.(ktesting.DeleteActionImpl).DeleteOptions
 				return false, nil, nil
 			})
-			f.mustPass()
-			f.wantRequests("get sandboxclaims", "patch sandboxclaims/status", "delete sandboxclaims")
+			f.MustPass()
+			f.WantRequests("get sandboxclaims", "patch sandboxclaims/status", "delete sandboxclaims")
 			if said != extensionsv1beta1.ClaimReasonExpired {
 				t.Errorf("before it went its reason was %q", said)
 			}
@@ -100,7 +100,7 @@ func TestC10ExpiredClaimThatIsDeleted(t *testing.T) {
 			if p := options.Preconditions; p == nil || *p.UID != testUID || *p.ResourceVersion != "1001" {
 				t.Errorf("preconditions are %+v", p)
 			}
-			f.wantEvents("Normal ClaimExpired Claim expired", "Normal ClaimExpired Deleting Claim (ShutdownPolicy="+string(policy)+")")
+			f.WantEvents("Normal ClaimExpired Claim expired", "Normal ClaimExpired Deleting Claim (ShutdownPolicy="+string(policy)+")")
 		})
 	}
 }
@@ -108,53 +108,53 @@ func TestC10ExpiredClaimThatIsDeleted(t *testing.T) {
 // TestC10ExpiredClaimThatStays: its Sandbox goes, and then what it says of the Sandbox.
 func TestC10ExpiredClaimThatStays(t *testing.T) {
 	c, s := bind(testClaim(stamped, shutdownAt(testTime(), retainPolicy)), testMember(finished(testTime().Add(-time.Hour))))
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
-	f.mustPass()
-	f.wantRequests("get sandboxclaims", "patch sandboxclaims/status", "delete sandboxes")
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
+	f.MustPass()
+	f.WantRequests("get sandboxclaims", "patch sandboxclaims/status", "delete sandboxes")
 	f.wantReady("False/ClaimExpired: Claim expired. Sandbox cleanup initiated.")
 	f.wantSandboxName("p1-x")
-	f.wantEvents("Normal ClaimExpired Claim expired")
+	f.WantEvents("Normal ClaimExpired Claim expired")
 
-	f.inCache(f.live(), changed(s, deleting))
-	f.mustPass()
+	f.InCache(f.live(), changed(s, deleting))
+	f.MustPass()
 	f.wantWrites()
 
-	f.dropFromCache(s)
-	f.mustPass()
+	f.DropFromCache(s)
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status")
 	f.wantReady("False/ClaimExpired: Claim expired. Sandbox cleanup initiated.")
 	if got := f.live().Status; got.Sandbox.Name != "" || got.Sandbox.PodIPs != nil || len(got.Conditions) != 2 || got.Conditions[0].Type != "Finished" {
 		t.Errorf("status is %+v", got)
 	}
 
-	f.inCache(f.live())
-	f.mustPass()
-	f.wantRequests()
+	f.InCache(f.live())
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestExpiredClaimWithoutASandboxOnlySaysSo(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim(shutdownAt(testTime(), "")))
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim(shutdownAt(testTime(), "")))
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status")
 	f.wantReady("False/ClaimExpired: Claim expired. Sandbox cleanup initiated.")
 	f.sync()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestSandboxOfSomebodyElseIsNotDeleted(t *testing.T) {
 	c, _ := boundPair(stamped, shutdownAt(testTime(), retainPolicy))
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(), c)
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember(), c)
+	f.MustPass()
 	f.wantReady(`False/ClaimExpired: Claim expired. sandbox not owned by this claim: sandbox "p1-x" is not owned by claim "c1"; deletion skipped.`)
 	f.wantSandboxName("")
 	if f.sandbox("p1-x") == nil {
 		t.Error("it was deleted")
 	}
 	f.sync()
-	f.requests()
-	f.mustPass()
-	f.wantRequests()
+	f.Requests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestClaimThatWasGivenMoreTimeDoesNotExpire(t *testing.T) {
@@ -162,28 +162,28 @@ func TestClaimThatWasGivenMoreTimeDoesNotExpire(t *testing.T) {
 	extended := c.DeepCopy()
 	extended.ResourceVersion = "101"
 	shutdownAt(testTime().Add(time.Hour), deletePolicy)(extended)
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s).inCache(c).onServer(extended)
-	if _, err := f.pass(); !failure.Outdated(err) {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).InCache(c).OnServer(extended)
+	if _, err := f.Pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
-	f.wantRequests("get sandboxclaims")
+	f.WantRequests("get sandboxclaims")
 }
 
 // TestExtendedClaimGetsAnotherSandbox: the one before was deleted because the claim had expired, so nobody misses it.
 func TestExtendedClaimGetsAnotherSandbox(t *testing.T) {
 	t.Run("after the first is gone", func(t *testing.T) {
 		c, s := bind(testClaim(stamped, ttl(0, retainPolicy)), testMember(finished(testTime())))
-		f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
-		f.mustPass()
-		f.inCache(f.live())
-		f.dropFromCache(s)
-		f.mustPass()
+		f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
+		f.MustPass()
+		f.InCache(f.live())
+		f.DropFromCache(s)
+		f.MustPass()
 		extended := f.live()
 		ttl(60, retainPolicy)(extended)
 		extended.ResourceVersion = f.nextVersion()
-		f.update(extended)
+		f.Change(extended)
 		f.sync()
-		f.mustPass()
+		f.MustPass()
 		f.wantReady(beingMade)
 		f.wantOnly("c1")
 		if end := deadline(f.live()); !end.IsZero() {
@@ -192,19 +192,19 @@ func TestExtendedClaimGetsAnotherSandbox(t *testing.T) {
 	})
 	t.Run("while the first goes", func(t *testing.T) {
 		c, s := bind(testClaim(stamped, ttl(0, retainPolicy)), testMember(finished(testTime())))
-		f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
-		f.mustPass()
+		f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
+		f.MustPass()
 		extended := f.live()
 		ttl(60, retainPolicy)(extended)
 		extended.ResourceVersion = f.nextVersion()
-		f.update(extended)
-		f.inCache(extended, changed(s, deleting))
-		f.requests()
-		f.mustPass()
+		f.Change(extended)
+		f.InCache(extended, changed(s, deleting))
+		f.Requests()
+		f.MustPass()
 		f.wantWrites()
 
-		f.dropFromCache(s)
-		f.mustPass()
+		f.DropFromCache(s)
+		f.MustPass()
 		f.wantWrites("patch sandboxclaims/status", "patch sandboxclaims/status", "create sandboxes")
 		f.wantOnly("c1")
 		if end := deadline(f.live()); !end.IsZero() {
@@ -216,8 +216,8 @@ func TestExtendedClaimGetsAnotherSandbox(t *testing.T) {
 func TestClaimThatGetsNoOtherSandboxYetDoesNotExpireForTheOneBefore(t *testing.T) {
 	c, _ := bind(testClaim(stamped, ttl(60, retainPolicy)), testMember(finished(testTime())))
 	c.Status = *statusNotReady(c, expiry(""), testTime())
-	f := newFixture(t).everywhere(c)
-	f.mustPass()
+	f := newFixture(t).Everywhere(c)
+	f.MustPass()
 	f.wantReady(`False/WarmPoolNotFound: SandboxWarmPool "p1" not found`)
 	if end := deadline(f.live()); !end.IsZero() {
 		t.Errorf("it expires at %v", end)
@@ -227,34 +227,34 @@ func TestClaimThatGetsNoOtherSandboxYetDoesNotExpireForTheOneBefore(t *testing.T
 // TestC15TTLAfterFinished: the time runs from when the Sandbox finished, whoever hears of that and when.
 func TestC15TTLAfterFinished(t *testing.T) {
 	c, s := boundPair(stamped, ttl(5, deletePolicy))
-	f := newFixture(t).everywhere(testPool(), testTemplate(), c)
-	f.inCache(changed(s, finished(testTime())))
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), c)
+	f.InCache(changed(s, finished(testTime())))
 	f.clock.Step(3 * time.Second)
-	if after := f.mustPass(); after != 2*time.Second {
+	if after := f.MustPass(); after != 2*time.Second {
 		t.Errorf("comes back after %v", after)
 	}
 	f.wantWrites("patch sandboxclaims/status")
 	f.clock.Step(2 * time.Second)
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status", "delete sandboxclaims")
 }
 
 func TestTTLOf0IsDueOnceTheClaimSaysFinished(t *testing.T) {
 	c, s := boundPair(stamped, ttl(0, deletePolicy))
-	f := newFixture(t).everywhere(testPool(), testTemplate(), c)
-	f.inCache(changed(s, finished(testTime())))
-	if after := f.mustPass(); after <= 0 || after > time.Millisecond {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), c)
+	f.InCache(changed(s, finished(testTime())))
+	if after := f.MustPass(); after <= 0 || after > time.Millisecond {
 		t.Errorf("comes back after %v", after)
 	}
 	f.wantWrites("patch sandboxclaims/status")
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status", "delete sandboxclaims")
 }
 
 func TestMissingSandboxDoesNotStopTheTTL(t *testing.T) {
 	c, _ := bind(testClaim(stamped, ttl(5, deletePolicy)), testMember(finished(testTime())))
-	f := newFixture(t).everywhere(testPool(), testTemplate(), c)
-	if after := f.mustPass(); after != 5*time.Second {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), c)
+	if after := f.MustPass(); after != 5*time.Second {
 		t.Errorf("comes back after %v", after)
 	}
 	f.wantReady("False/SandboxMissing: Sandbox does not exist")

@@ -4,7 +4,6 @@
 package sandboxclaim
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -17,11 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ktesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -30,14 +26,14 @@ import (
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/claimedsandbox"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
-	sandboxfake "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/labeldomains"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/sandboxpod"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/controllertest"
 )
 
 const (
-	testNamespace = "tenant"
+	testNamespace = controllertest.Namespace
 	testName      = "c1"
 	testUID       = types.UID("claim-uid")
 	testPoolUID   = types.UID("pool-uid")
@@ -171,14 +167,11 @@ func stamped(c *claim) {
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, extensionsv1beta1.ControllerFirstObservedAtAnnotation, "2026-01-02T03:04:05Z")
 }
 
-// fixture is a Controller between a fake server and caches that hold only what a test puts there: nothing flows from one to the other, so
-// each test says how far the cache lags.
+// fixture is a Controller and the World around it.
 type fixture struct {
 	*Controller
-	t      testing.TB
-	server *sandboxfake.Clientset
-	clock  *clocktesting.FakeClock
-	events chan string
+	*controllertest.World[*fixture]
+	clock *clocktesting.FakeClock
 	// version is the last resource version that the server has given.
 	version *int
 }
@@ -194,12 +187,13 @@ func newFixture(t testing.TB) *fixture {
 
 func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 	t.Helper()
-	f := &fixture{t: t, server: sandboxfake.NewSimpleClientset(), version: ptr.To(1000)}
+	f := &fixture{version: ptr.To(1000)}
+	f.World = controllertest.NewWorld(t, f)
 	f.start(clock)
-	f.server.PrependReactor("patch", "*", f.patch)
-	f.server.PrependReactor("create", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
+	f.Server.PrependReactor("patch", "*", f.patch)
+	f.Server.PrependReactor("create", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
 		made := action.(ktesting.CreateAction).GetObject().(*sandbox)
-		if dryRun(action) && f.sandbox(made.Name) == nil {
+		if controllertest.IsDryRun(action) && f.sandbox(made.Name) == nil {
 			return true, made, nil
 		}
 		made.UID, made.ResourceVersion, made.CreationTimestamp = "made-uid", f.nextVersion(), metav1.NewTime(testTime())
@@ -211,27 +205,29 @@ func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 
 // start starts a controller that knows nothing yet.
 func (f *fixture) start(clock clock.WithTicker) {
-	f.t.Helper()
-	recorder := events.NewFakeRecorder(100)
-	f.events = recorder.Events
+	f.T.Helper()
 	domains, err := labeldomains.NewFile("")
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
+	f.Informers = informer.NewFactory(f.Server)
 	f.Controller, err = New(Config{
-		SandboxClient: f.server, SandboxInformers: informer.NewFactory(f.server), Recorder: recorder,
+		SandboxClient: f.Server, SandboxInformers: f.Informers, Recorder: f.Recorder,
 		AllowedLabelDomains: domains, WarmCandidateGracePeriod: testGrace, Clock: clock,
 	})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
+	f.Reconcile, f.Name = f.reconcile, testName
 }
 
 // killed returns what a successor of the controller finds: the same server, and nothing in the cache.
 func (f *fixture) killed() *fixture {
-	f.t.Helper()
-	f.server.ClearActions()
-	successor := &fixture{t: f.t, server: f.server, clock: f.clock, version: f.version}
+	f.T.Helper()
+	f.Server.ClearActions()
+	successor := &fixture{clock: f.clock, version: f.version}
+	successor.World = controllertest.NewWorld(f.T, successor)
+	successor.Server = f.Server
 	successor.start(f.clock)
 	return successor
 }
@@ -253,7 +249,7 @@ func (f *fixture) patch(action ktesting.Action) (bool, runtime.Object, error) {
 	if err := json.Unmarshal(patch.GetPatch(), &wanted); err != nil {
 		return true, nil, err
 	}
-	before, err := f.server.Tracker().Get(action.GetResource(), action.GetNamespace(), patch.GetName())
+	before, err := f.Server.Tracker().Get(action.GetResource(), action.GetNamespace(), patch.GetName())
 	if err != nil {
 		return true, nil, err
 	}
@@ -264,7 +260,7 @@ func (f *fixture) patch(action ktesting.Action) (bool, runtime.Object, error) {
 	if wanted.Metadata.UID != object.GetUID() || wanted.Metadata.ResourceVersion != "" && wanted.Metadata.ResourceVersion != object.GetResourceVersion() {
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), patch.GetName(), nil)
 	}
-	_, after, err := ktesting.ObjectReaction(f.server.Tracker())(action)
+	_, after, err := ktesting.ObjectReaction(f.Server.Tracker())(action)
 	if err != nil {
 		return true, nil, err
 	}
@@ -272,18 +268,12 @@ func (f *fixture) patch(action ktesting.Action) (bool, runtime.Object, error) {
 		return true, nil, err
 	}
 	object.SetResourceVersion(f.nextVersion())
-	return true, after, f.server.Tracker().Update(action.GetResource(), after, action.GetNamespace())
-}
-
-// dryRun says whether an action is the creation of what is not to be kept.
-func dryRun(action ktesting.Action) bool {
-	create, ok := action.(ktesting.CreateActionImpl)
-	return ok && len(create.CreateOptions.DryRun) > 0
+	return true, after, f.Server.Tracker().Update(action.GetResource(), after, action.GetNamespace())
 }
 
 // bindReturns says how the server answers the request to bind the claim.
 func (f *fixture) bindReturns(answer func() (*claim, error)) {
-	f.server.PrependReactor("create", "sandboxclaims/bind", func(ktesting.Action) (bool, runtime.Object, error) {
+	f.Server.PrependReactor("create", "sandboxclaims/bind", func(ktesting.Action) (bool, runtime.Object, error) {
 		bound, err := answer()
 		return true, bound, err
 	})
@@ -295,149 +285,48 @@ func (f *fixture) bindGives(member *sandbox) {
 		bound, adopted := bind(f.live(), member)
 		bound.ResourceVersion = f.nextVersion()
 		adopted.ResourceVersion = bound.ResourceVersion
-		f.update(bound, adopted)
+		f.Change(bound, adopted)
 		return bound, nil
 	})
 }
 
-func resourceOf(object runtime.Object) schema.GroupVersionResource {
-	switch object.(type) {
-	case *claim:
-		return extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxclaims")
-	case *pool:
-		return extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxwarmpools")
-	case *template:
-		return extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxtemplates")
-	default:
-		return agentsv1beta1.SchemeGroupVersion.WithResource("sandboxes")
-	}
-}
-
-// onServer puts objects where live reads and writes find them.
-func (f *fixture) onServer(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	for _, object := range objects {
-		if err := f.server.Tracker().Create(resourceOf(object), object.DeepCopyObject(), testNamespace); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-	return f
-}
-
-// update replaces objects on the server.
-func (f *fixture) update(objects ...runtime.Object) {
-	f.t.Helper()
-	for _, object := range objects {
-		if err := f.server.Tracker().Update(resourceOf(object), object.DeepCopyObject(), testNamespace); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-}
-
-// gone removes an object from the server.
-func (f *fixture) gone(object metav1.Object) {
-	f.t.Helper()
-	if err := f.server.Tracker().Delete(resourceOf(object.(runtime.Object)), testNamespace, object.GetName()); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
-// inCache puts objects where the informers keep them.
-func (f *fixture) inCache(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	for _, object := range objects {
-		if err := f.indexer(object).Update(object.DeepCopyObject()); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-	return f
-}
-
-func (f *fixture) dropFromCache(object runtime.Object) {
-	f.t.Helper()
-	if err := f.indexer(object).Delete(object); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
-func (f *fixture) indexer(object runtime.Object) cache.Indexer {
-	extensions := f.config.SandboxInformers.Extensions().V1beta1()
-	switch object.(type) {
-	case *claim:
-		return extensions.SandboxClaims().Informer().GetIndexer()
-	case *pool:
-		return extensions.SandboxWarmPools().Informer().GetIndexer()
-	case *template:
-		return extensions.SandboxTemplates().Informer().GetIndexer()
-	default:
-		return f.config.SandboxInformers.Agents().V1beta1().Sandboxes().Informer().GetIndexer()
-	}
-}
-
-// everywhere puts objects on the server and in the cache.
-func (f *fixture) everywhere(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	return f.onServer(objects...).inCache(objects...)
-}
-
 // created tells the controller that the claim was created, and puts it everywhere.
 func (f *fixture) created(c *claim) *fixture {
-	f.t.Helper()
-	f.everywhere(c)
+	f.T.Helper()
+	f.Everywhere(c)
 	f.claimHandler().OnAdd(c, false)
 	return f
 }
 
 // sync makes the cache of claims and Sandboxes catch up with the server.
 func (f *fixture) sync() {
-	f.t.Helper()
-	f.inCache(f.live())
-	sandboxes, err := f.server.Tracker().List(resourceOf(&sandbox{}), agentsv1beta1.SchemeGroupVersion.WithKind("Sandbox"), testNamespace)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for i := range sandboxes.(*agentsv1beta1.SandboxList).Items {
-		f.inCache(&sandboxes.(*agentsv1beta1.SandboxList).Items[i])
+	f.T.Helper()
+	f.InCache(f.live())
+	for _, sandbox := range f.Sandboxes() {
+		f.InCache(sandbox)
 	}
 }
 
 func (f *fixture) live() *claim {
-	f.t.Helper()
-	object, err := f.server.Tracker().Get(resourceOf(&claim{}), testNamespace, testName)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return object.(*claim).DeepCopy()
+	f.T.Helper()
+	return f.Live(&claim{}, testName).(*claim)
 }
 
 // sandbox returns a Sandbox on the server, or nil.
 func (f *fixture) sandbox(name string) *sandbox {
-	f.t.Helper()
-	object, err := f.server.Tracker().Get(resourceOf(&sandbox{}), testNamespace, name)
-	if err != nil {
-		return nil
+	f.T.Helper()
+	for _, sandbox := range f.Sandboxes() {
+		if sandbox.Name == name {
+			return sandbox
+		}
 	}
-	return object.(*sandbox).DeepCopy()
-}
-
-func (f *fixture) pass() (time.Duration, error) {
-	f.t.Helper()
-	return f.reconcile(context.Background(), cache.NewObjectName(testNamespace, testName))
-}
-
-func (f *fixture) mustPass() time.Duration {
-	f.t.Helper()
-	after, err := f.pass()
-	if err != nil {
-		f.t.Fatalf("unexpected error: %v", err)
-	}
-	return after
+	return nil
 }
 
 // writes returns what was asked of the server since the last call but to read, as "verb resource[/subresource]", and whether for good.
 func (f *fixture) writes() []string {
 	var writes []string
-	for _, request := range f.requests() {
+	for _, request := range f.Requests() {
 		if !strings.HasPrefix(request, "get ") {
 			writes = append(writes, request)
 		}
@@ -445,72 +334,29 @@ func (f *fixture) writes() []string {
 	return writes
 }
 
-func (f *fixture) requests() []string {
-	var requests []string
-	for _, action := range f.server.Actions() {
-		request := action.GetVerb() + " " + action.GetResource().Resource
-		if action.GetSubresource() != "" {
-			request += "/" + action.GetSubresource()
-		}
-		if dryRun(action) {
-			request += " (dry run)"
-		}
-		requests = append(requests, request)
-	}
-	f.server.ClearActions()
-	return requests
-}
-
-func (f *fixture) wantRequests(want ...string) {
-	f.t.Helper()
-	if got := f.requests(); !slices.Equal(got, want) {
-		f.t.Errorf("requests are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
 func (f *fixture) wantWrites(want ...string) {
-	f.t.Helper()
-	if got := f.writes(); !slices.Equal(got, want) {
-		f.t.Errorf("writes are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	f.T.Helper()
+	controllertest.WantLines(f.T, "writes", f.writes(), want)
 }
 
 // wantReady checks the Ready condition of the claim on the server, as "Status/Reason: message".
 func (f *fixture) wantReady(want string) {
-	f.t.Helper()
-	got := "absent"
-	if ready := meta.FindStatusCondition(f.live().Status.Conditions, extensionsv1beta1.ClaimConditionReady); ready != nil {
-		got = string(ready.Status) + "/" + ready.Reason + ": " + ready.Message
-	}
+	f.T.Helper()
+	got := controllertest.DescribeCondition(f.live().Status.Conditions, extensionsv1beta1.ClaimConditionReady)
 	if got != want {
-		f.t.Errorf("Ready is\n\t%s\nwant\n\t%s", got, want)
+		f.T.Errorf("Ready is\n\t%s\nwant\n\t%s", got, want)
 	}
 }
 
 func (f *fixture) wantSandboxName(want string) {
-	f.t.Helper()
+	f.T.Helper()
 	if got := f.live().Status.Sandbox.Name; got != want {
-		f.t.Errorf("status.sandbox.name is %q, want %q", got, want)
+		f.T.Errorf("status.sandbox.name is %q, want %q", got, want)
 	}
-}
-
-func (f *fixture) wantEvents(want ...string) {
-	f.t.Helper()
-	var got []string
-	for len(f.events) > 0 {
-		got = append(got, <-f.events)
-	}
-	if !slices.Equal(got, want) {
-		f.t.Errorf("events are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
-func (f *fixture) refuse(verb, resource string, err error) {
-	f.server.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 // heal undoes what was last done to the server's answers.
-func (f *fixture) heal() { f.server.ReactionChain = f.server.ReactionChain[1:] }
+func (f *fixture) heal() { f.Server.ReactionChain = f.Server.ReactionChain[1:] }
 
 // queued returns the names of what is due for a pass, in order, and empties the queue.
 func (f *fixture) queued() []string {
@@ -525,9 +371,9 @@ func (f *fixture) queued() []string {
 }
 
 func (f *fixture) wantQueued(want ...string) {
-	f.t.Helper()
+	f.T.Helper()
 	if got := f.queued(); !slices.Equal(got, want) {
-		f.t.Errorf("queued are %q, want %q", got, want)
+		f.T.Errorf("queued are %q, want %q", got, want)
 	}
 }
 

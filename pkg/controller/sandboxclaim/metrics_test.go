@@ -55,11 +55,11 @@ func TestWarmClaimIsCountedAndTimedOnce(t *testing.T) {
 			extensionsv1beta1.ClientFirstRequestedAtAnnotation: "2026-01-02T03:04:04.500000+00:00",
 		}
 	})
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
 	registry := measured(f)
 	f.clock.Step(5 * time.Millisecond)
 	for range 3 {
-		f.mustPass()
+		f.MustPass()
 		f.sync()
 	}
 	wantStarts(t, registry, `agent_sandbox_claim_creation_total{created_by="python-client",launch_type="warm",namespace="tenant",pod_condition="ready",sandbox_template="t1",warmpool_name="p1"} 1
@@ -70,15 +70,15 @@ func TestWarmClaimIsCountedAndTimedOnce(t *testing.T) {
 }
 
 func TestColdClaimIsCountedWhenItsSandboxIsMade(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 	registry := measured(f)
-	f.mustPass()
+	f.MustPass()
 	wantStarts(t, registry, `agent_sandbox_claim_creation_total{created_by="unknown",launch_type="cold",namespace="tenant",pod_condition="not_ready",sandbox_template="t1",warmpool_name="p1"} 1
 `)
 	f.sync()
-	f.inCache(changed(f.sandbox(testName), readied))
+	f.InCache(changed(f.sandbox(testName), readied))
 	f.clock.Step(700 * time.Millisecond)
-	f.mustPass()
+	f.MustPass()
 	wantStarts(t, registry, `agent_sandbox_claim_creation_total{created_by="unknown",launch_type="cold",namespace="tenant",pod_condition="not_ready",sandbox_template="t1",warmpool_name="p1"} 1
 `)
 	wantLatency(t, registry, "agent_sandbox_claim_controller_startup_latency_ms", "cold", 1, 700)
@@ -92,19 +92,19 @@ func TestTimesThatMakeNoSenseAreNotObserved(t *testing.T) {
 			extensionsv1beta1.ClientFirstRequestedAtAnnotation: "2027-01-01T00:00:00Z",
 		}
 	})
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
 	registry := measured(f)
-	f.mustPass()
+	f.MustPass()
 	wantLatency(t, registry, "agent_sandbox_claim_startup_latency_ms", "warm", 0, 0)
 	wantLatency(t, registry, "agent_sandbox_client_claim_startup_latency_ms", "warm", 0, 0)
 }
 
 func TestClaimOfAnEarlierProcessIsNotTimed(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
 	registry := measured(f)
 	f.claimHandler().OnAdd(c, true)
 	f.clock.Step(time.Hour)
-	f.mustPass()
+	f.MustPass()
 	wantLatency(t, registry, "agent_sandbox_claim_controller_startup_latency_ms", "warm", 0, 0)
 }

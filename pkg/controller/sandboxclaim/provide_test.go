@@ -30,13 +30,13 @@ const beingMade = `False/SandboxCreatePending: Sandbox "c1" is being created`
 
 // TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch counts what a claim without a member to have costs until it is ready.
 func TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 
-	f.mustPass()
-	f.wantRequests("patch sandboxclaims/status", "create sandboxes")
+	f.MustPass()
+	f.WantRequests("patch sandboxclaims/status", "create sandboxes")
 	f.wantReady(beingMade)
 	f.wantSandboxName("")
-	f.wantEvents(`Normal SandboxProvisioned Created Sandbox "c1"`)
+	f.WantEvents(`Normal SandboxProvisioned Created Sandbox "c1"`)
 	want, err := claimedsandbox.New(testClaim(), testTemplate())
 	if err != nil {
 		t.Fatal(err)
@@ -48,70 +48,70 @@ func TestColdClaimCostsOneCreateThreeStatusWritesAndOnePatch(t *testing.T) {
 	}
 
 	// Before the caches show any of it, nothing is done twice.
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 
 	f.sync()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 	warming(made)
-	f.inCache(made)
-	f.mustPass()
-	f.wantRequests("patch sandboxclaims/status")
+	f.InCache(made)
+	f.MustPass()
+	f.WantRequests("patch sandboxclaims/status")
 	f.wantReady("False/DependenciesNotReady: Pod exists with phase: Pending")
 	f.wantSandboxName("c1")
 
 	f.clock.Step(1500 * time.Millisecond)
-	f.inCache(f.live())
+	f.InCache(f.live())
 	readied(made)
-	f.inCache(made)
-	f.mustPass()
-	f.wantRequests("patch sandboxclaims/status", "patch sandboxclaims")
+	f.InCache(made)
+	f.MustPass()
+	f.WantRequests("patch sandboxclaims/status", "patch sandboxclaims")
 	f.wantReady("True/DependenciesReady: Pod is Ready")
 	if got := f.live().Annotations; got[extensionsv1beta1.ControllerFirstObservedAtAnnotation] != "2026-01-02T03:04:05Z" ||
 		got[extensionsv1beta1.ClaimFirstReadyAtAnnotation] != "2026-01-02T03:04:06.5Z" {
 		t.Errorf("annotations are %v", got)
 	}
-	f.wantEvents()
+	f.WantEvents()
 
-	f.inCache(f.live())
-	f.mustPass()
-	f.wantRequests()
+	f.InCache(f.live())
+	f.MustPass()
+	f.WantRequests()
 }
 
 // TestC1PoolAndTemplateComeLater: each of them is said to be missing, and is looked for when it comes.
 func TestC1PoolAndTemplateComeLater(t *testing.T) {
 	f := newFixture(t).created(testClaim())
-	f.mustPass()
-	f.wantRequests("get sandboxwarmpools", "patch sandboxclaims/status")
+	f.MustPass()
+	f.WantRequests("get sandboxwarmpools", "patch sandboxclaims/status")
 	f.wantReady(`False/WarmPoolNotFound: SandboxWarmPool "p1" not found`)
 	f.sync()
 	f.queued()
 
-	f.everywhere(testPool())
+	f.Everywhere(testPool())
 	f.poolHandler().OnAdd(testPool(), false)
 	f.wantQueued(testName)
-	f.mustPass()
+	f.MustPass()
 	f.wantReady(`False/TemplateNotFound: SandboxTemplate "t1" not found`)
 	f.sync()
 
-	f.everywhere(testTemplate())
+	f.Everywhere(testTemplate())
 	f.templateHandler().OnAdd(testTemplate(), false)
 	f.wantQueued(testName)
-	f.mustPass()
+	f.MustPass()
 	f.wantReady(beingMade)
 }
 
 func TestPoolThatTheCacheDoesNotShowYetIsNotMissing(t *testing.T) {
-	f := newFixture(t).onServer(testPool(), testTemplate()).created(testClaim())
-	f.mustPass()
+	f := newFixture(t).OnServer(testPool(), testTemplate()).created(testClaim())
+	f.MustPass()
 	f.wantReady(beingMade)
 }
 
 func TestServerThatDoesNotAnswerMissesNothing(t *testing.T) {
 	f := newFixture(t).created(testClaim())
-	f.refuse("get", "sandboxwarmpools", unavailable())
-	if _, err := f.pass(); err == nil {
+	f.Refuse("get", "sandboxwarmpools", unavailable())
+	if _, err := f.Pass(); err == nil {
 		t.Error("no error")
 	}
 	f.wantReady("absent")
@@ -143,23 +143,23 @@ func TestC2ClaimThatCanNeverWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			noted := testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Annotations = map[string]string{"note": "a"} })
-			f := newFixture(t).everywhere(testPool(), noted, testMember()).created(testClaim(test.change))
-			if after := f.mustPass(); after != 0 {
+			f := newFixture(t).Everywhere(testPool(), noted, testMember()).created(testClaim(test.change))
+			if after := f.MustPass(); after != 0 {
 				t.Errorf("comes back after %v", after)
 			}
 			f.wantReady(test.want)
 			f.wantWrites("patch sandboxclaims/status")
 			f.sync()
-			f.mustPass()
+			f.MustPass()
 			f.wantWrites()
 		})
 	}
 }
 
 func TestRefusalByATemplateThatTheCacheHasLateDoesNotCount(t *testing.T) {
-	f := newFixture(t).everywhere(testPool()).inCache(testTemplate()).onServer(testTemplate(func(t *template) { t.Spec.EnvVarsInjectionPolicy = "Allowed" })).
+	f := newFixture(t).Everywhere(testPool()).InCache(testTemplate()).OnServer(testTemplate(func(t *template) { t.Spec.EnvVarsInjectionPolicy = "Allowed" })).
 		created(testClaim(withVariable))
-	f.mustPass()
+	f.MustPass()
 	f.wantReady(beingMade)
 	if env := f.sandbox("c1").Spec.PodTemplate.Spec.Containers[0].Env; len(env) != 1 || env[0].Value != "1" {
 		t.Errorf("env is %v", env)
@@ -167,30 +167,30 @@ func TestRefusalByATemplateThatTheCacheHasLateDoesNotCount(t *testing.T) {
 }
 
 func TestSandboxThatTheServerCallsInvalidIsNotTriedAgain(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-	f.refuse("create", "sandboxes", apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, "c1", field.ErrorList{field.Required(field.NewPath("spec"), "")}))
-	if after := f.mustPass(); after != 0 {
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.Refuse("create", "sandboxes", apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, "c1", field.ErrorList{field.Required(field.NewPath("spec"), "")}))
+	if after := f.MustPass(); after != 0 {
 		t.Errorf("comes back after %v", after)
 	}
 	f.wantReady(`False/InvalidConfiguration: creating sandbox "c1": Sandbox "c1" is invalid: spec: Required value`)
 }
 
 func TestRefusedSandboxIsReportedAndTriedAgain(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
-	f.refuse("create", "sandboxes", apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "c1", errors.New("exceeded quota")))
-	if _, err := f.pass(); err == nil {
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.Refuse("create", "sandboxes", apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "c1", errors.New("exceeded quota")))
+	if _, err := f.Pass(); err == nil {
 		t.Error("no error")
 	}
 	f.wantReady(`False/ReconcilerError: Error seen: creating sandbox "c1": sandboxes.agents.x-k8s.io "c1" is forbidden: exceeded quota`)
 }
 
 func TestNothingIsMadeInATerminatingNamespace(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 	refusal := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "c1", nil)
 	refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	f.refuse("create", "sandboxes", refusal)
+	f.Refuse("create", "sandboxes", refusal)
 	for range 2 {
-		if after := f.mustPass(); after != namespace.TerminatingDelay {
+		if after := f.MustPass(); after != namespace.TerminatingDelay {
 			t.Errorf("comes back after %v", after)
 		}
 	}
@@ -198,59 +198,59 @@ func TestNothingIsMadeInATerminatingNamespace(t *testing.T) {
 }
 
 func TestNothingIsSaidInANamespaceThatIsKnownToBeTerminating(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
 	refusal := apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), "other", nil)
 	refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	_, err := namespace.Create(f.terminating, testClaim(), func() (*sandbox, error) { return nil, refusal })
 	if !namespace.IsTerminating(err) {
 		t.Fatal(err)
 	}
-	if after := f.mustPass(); after != namespace.TerminatingDelay {
+	if after := f.MustPass(); after != namespace.TerminatingDelay {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests()
+	f.WantRequests()
 }
 
 // TestC12NameOfAnExistingSandbox: the claim says so and does not touch it, and goes on when it is gone.
 func TestC12NameOfAnExistingSandbox(t *testing.T) {
 	foreign := &sandbox{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testName, UID: "foreign", ResourceVersion: "7"}}
-	f := newFixture(t).everywhere(testPool(), testTemplate(), foreign).created(testClaim())
-	if after := f.mustPass(); after != 0 {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), foreign).created(testClaim())
+	if after := f.MustPass(); after != 0 {
 		t.Errorf("comes back after %v", after)
 	}
 	f.wantReady(`False/ReconcilerError: Error seen: sandbox "c1" is not controlled by claim "c1". Please use a different claim name or delete the sandbox manually`)
 	f.wantSandboxName("")
-	f.wantEvents()
+	f.WantEvents()
 	if diff := cmp.Diff(foreign, f.sandbox(testName)); diff != "" {
 		t.Errorf("the Sandbox has changed:\n%s", diff)
 	}
 	f.sync()
 	f.queued()
 
-	f.gone(foreign)
-	f.dropFromCache(foreign)
+	f.Remove(foreign)
+	f.DropFromCache(foreign)
 	f.sandboxHandler().OnDelete(foreign)
 	f.wantQueued(testName)
-	f.mustPass()
+	f.MustPass()
 	f.wantReady(beingMade)
 }
 
 // TestC14AlreadyExistsIsNoError: a Sandbox that was made by a request without an answer is found, by UID.
 func TestC14AlreadyExistsIsNoError(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(made(testClaim())).created(testClaim())
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).OnServer(made(testClaim())).created(testClaim())
+	f.MustPass()
 	f.wantReady(beingMade)
 	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites()
-	f.wantEvents()
+	f.WantEvents()
 }
 
 func TestClaimThatWasBoundMeanwhileGetsNoSandboxOfItsOwn(t *testing.T) {
 	c, s := boundPair()
 	c.ResourceVersion = "101"
-	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(c, s).inCache(testClaim())
-	if _, err := f.pass(); !failure.Outdated(err) {
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).OnServer(c, s).InCache(testClaim())
+	if _, err := f.Pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	f.wantWrites("patch sandboxclaims/status")
@@ -258,23 +258,23 @@ func TestClaimThatWasBoundMeanwhileGetsNoSandboxOfItsOwn(t *testing.T) {
 }
 
 func TestReadyMemberIsTaken(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 	f.bindGives(testMember())
-	f.mustPass()
-	f.wantRequests("create sandboxclaims/bind", "patch sandboxclaims")
+	f.MustPass()
+	f.WantRequests("create sandboxclaims/bind", "patch sandboxclaims")
 	f.wantReady("True/DependenciesReady: Pod is Ready")
 	f.wantSandboxName("p1-x")
-	f.wantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+	f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
 
 	f.sync()
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestMemberIsTakenThoughTheTemplateIsGone(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testMember()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testMember()).created(testClaim())
 	f.bindGives(testMember())
-	f.mustPass()
+	f.MustPass()
 	f.wantReady("True/DependenciesReady: Pod is Ready")
 }
 
@@ -289,8 +289,8 @@ func TestWhatIsNoMemberIsNotTaken(t *testing.T) {
 		"without a pool's labels": func(s *sandbox) { s.Labels = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate()).inCache(testMember(change)).created(testClaim())
-			f.mustPass()
+			f := newFixture(t).Everywhere(testPool(), testTemplate()).InCache(testMember(change)).created(testClaim())
+			f.MustPass()
 			f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 		})
 	}
@@ -311,33 +311,33 @@ func TestMemberThatThePoolIsAboutToReplaceIsNotAskedFor(t *testing.T) {
 		"fresh": {testMember(fresh), []string{"create sandboxclaims/bind", "patch sandboxclaims"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(recreating, testTemplate(), test.member).created(testClaim())
+			f := newFixture(t).Everywhere(recreating, testTemplate(), test.member).created(testClaim())
 			f.bindGives(test.member)
-			f.mustPass()
+			f.MustPass()
 			f.wantWrites(test.want...)
 		})
 	}
 }
 
 func TestClaimWithVariablesTakesNoMember(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(func(t *template) { t.Spec.EnvVarsInjectionPolicy = "Allowed" }), testMember()).
+	f := newFixture(t).Everywhere(testPool(), testTemplate(func(t *template) { t.Spec.EnvVarsInjectionPolicy = "Allowed" }), testMember()).
 		created(testClaim(withVariable))
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 }
 
 // TestW11WaitForAMemberThatWarmsUp: without a word, for the grace period, and no longer.
 func TestW11WaitForAMemberThatWarmsUp(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
 	f.clock.Step(500 * time.Millisecond)
-	if after := f.mustPass(); after != 1500*time.Millisecond {
+	if after := f.MustPass(); after != 1500*time.Millisecond {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests()
+	f.WantRequests()
 	f.wantReady("absent")
 
 	f.clock.Step(1500 * time.Millisecond)
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 	if _, waits := f.waiting.next(cache.NewObjectName(testNamespace, "p1")); waits {
 		t.Error("it still waits")
@@ -345,28 +345,28 @@ func TestW11WaitForAMemberThatWarmsUp(t *testing.T) {
 }
 
 func TestMemberThatBecomesReadyWakesTheClaimThatHasWaitedLongest(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
 	f.clock.Step(time.Millisecond)
-	f.mustPass()
+	f.MustPass()
 	pool := cache.NewObjectName(testNamespace, "p1")
 	f.waiting.add(pool, cache.NewObjectName(testNamespace, "later"), testTime().Add(time.Second))
 	f.waiting.add(cache.NewObjectName(testNamespace, "p2"), cache.NewObjectName(testNamespace, "elsewhere"), testTime().Add(-time.Second))
 	f.queued()
 
-	f.inCache(testMember())
+	f.InCache(testMember())
 	f.sandboxHandler().OnUpdate(testMember(warming), testMember())
 	f.wantQueued(testName)
 	f.sandboxHandler().OnUpdate(testMember(), testMember())
 	f.wantQueued()
 	f.bindGives(testMember())
-	f.mustPass()
+	f.MustPass()
 	f.wantSandboxName("p1-x")
 	f.sandboxHandler().OnAdd(testMember(func(s *sandbox) { s.Name = "p1-y" }), false)
 	f.wantQueued("later")
 }
 
 func TestMemberThatBecomesReadyWhileTheClaimLooksIsNotMissed(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
 	f.queued()
 	pool, name := cache.NewObjectName(testNamespace, "p1"), cache.NewObjectName(testNamespace, testName)
 	// The order of a pass: first wait, then look. The event in between wakes the claim.
@@ -376,33 +376,33 @@ func TestMemberThatBecomesReadyWhileTheClaimLooksIsNotMissed(t *testing.T) {
 }
 
 func TestServerThatGivesNothingIsAskedAgainAndThenNotWaitedFor(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
-	after, err := f.pass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+	after, err := f.Pass()
 	if !failure.Outdated(err) || after != testGrace {
 		t.Errorf("comes back after %v, error is %v", after, err)
 	}
-	f.wantRequests("create sandboxclaims/bind")
+	f.WantRequests("create sandboxclaims/bind")
 	f.wantReady("absent")
 
 	f.clock.Step(testGrace)
-	f.mustPass()
+	f.MustPass()
 	f.wantWrites("create sandboxclaims/bind", "patch sandboxclaims/status", "create sandboxes")
 }
 
 func TestLostRacesAreReportedAndTriedAgain(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 	f.bindReturns(func() (*claim, error) {
 		return nil, apierrors.NewConflict(extensionsv1beta1.Resource("sandboxclaims"), testName, errors.New("all members were given to others"))
 	})
-	if _, err := f.pass(); !apierrors.IsConflict(err) {
+	if _, err := f.Pass(); !apierrors.IsConflict(err) {
 		t.Errorf("error is %v", err)
 	}
 	f.wantReady(`False/AdoptionConflict: binding the SandboxClaim: Operation cannot be fulfilled on sandboxclaims.extensions.agents.x-k8s.io "c1": ` +
 		`all members were given to others; the next pass retries from a converged view`)
 	f.sync()
-	f.dropFromCache(testMember())
-	f.requests()
-	f.mustPass()
+	f.DropFromCache(testMember())
+	f.Requests()
+	f.MustPass()
 	f.wantWrites("patch sandboxclaims/status", "create sandboxes")
 }
 
@@ -412,9 +412,9 @@ func TestRefusedBindingIsReportedAndTriedAgain(t *testing.T) {
 		"forbidden": apierrors.NewForbidden(extensionsv1beta1.Resource("sandboxclaims/bind"), testName, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 			f.bindReturns(func() (*claim, error) { return nil, err })
-			if _, err := f.pass(); err == nil {
+			if _, err := f.Pass(); err == nil {
 				t.Error("no error")
 			}
 			f.wantReady("False/ReconcilerError: Error seen: binding the SandboxClaim: " + err.Error())
@@ -423,25 +423,25 @@ func TestRefusedBindingIsReportedAndTriedAgain(t *testing.T) {
 }
 
 func TestBindingOfAClaimThatIsGone(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember()).created(testClaim())
 	f.bindReturns(func() (*claim, error) {
 		return nil, apierrors.NewNotFound(extensionsv1beta1.Resource("sandboxclaims"), testName)
 	})
-	if _, err := f.pass(); !failure.Outdated(err) {
+	if _, err := f.Pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	f.wantWrites("create sandboxclaims/bind")
 }
 
 func TestClaimIsForgottenWhenItIsGone(t *testing.T) {
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember(warming)).created(testClaim())
+	f.MustPass()
 	f.coldStarts.note(testClaim(), coldStart{})
 	f.queued()
-	f.dropFromCache(testClaim())
+	f.DropFromCache(testClaim())
 	f.claimHandler().OnDelete(cache.DeletedFinalStateUnknown{Key: "k", Obj: testClaim()})
 	f.wantQueued(testName)
-	f.mustPass()
+	f.MustPass()
 	if len(f.firstSeen.at)+len(f.waiting.pools)+len(f.waiting.poolOf)+len(f.coldStarts.byName) > 0 {
 		t.Error("memory of a claim that is gone remains")
 	}
@@ -493,7 +493,7 @@ func TestHandlers(t *testing.T) {
 		"template is gone":     {func(f *fixture) { f.templateHandler().OnDelete(testTemplate()) }, []string{"waits"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).inCache(testPool(), boundClaim, waitingClaim)
+			f := newFixture(t).InCache(testPool(), boundClaim, waitingClaim)
 			test.event(f)
 			f.wantQueued(test.want...)
 		})
@@ -510,10 +510,10 @@ func changed(s *sandbox, changes ...func(*sandbox)) *sandbox {
 
 func TestOtherLabelDomainsAreTriedAtOnce(t *testing.T) {
 	invalid := testClaim(func(c *claim) { c.Spec.AdditionalPodMetadata.Labels = map[string]string{"team": "a"} })
-	f := newFixture(t).everywhere(testPool(), testTemplate()).created(invalid)
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(invalid)
+	f.MustPass()
 	f.sync()
-	f.inCache(testClaim(func(c *claim) { c.Name = "other" }), testClaim(startedCold, func(c *claim) { c.Name = "started" }))
+	f.InCache(testClaim(func(c *claim) { c.Name = "other" }), testClaim(startedCold, func(c *claim) { c.Name = "started" }))
 	f.queued()
 	f.enqueueInvalidMetadata()
 	f.wantQueued(testName, "started")
@@ -521,10 +521,10 @@ func TestOtherLabelDomainsAreTriedAtOnce(t *testing.T) {
 
 func TestEventsCanBeDisabled(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
 	f.config.DisableEvents = true
-	f.mustPass()
-	f.wantEvents()
+	f.MustPass()
+	f.WantEvents()
 	f.wantWrites("patch sandboxclaims")
 }
 

@@ -19,12 +19,12 @@ import (
 
 func TestClaimBoundWhenCreatedCostsOnePatch(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
 	f.clock.Step(3 * time.Millisecond)
 
-	f.mustPass()
-	f.wantRequests("patch sandboxclaims")
-	f.wantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+	f.MustPass()
+	f.WantRequests("patch sandboxclaims")
+	f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
 	want := c.DeepCopy()
 	want.ResourceVersion = f.live().ResourceVersion
 	want.Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] = "2026-01-02T03:04:05Z"
@@ -33,11 +33,11 @@ func TestClaimBoundWhenCreatedCostsOnePatch(t *testing.T) {
 		t.Errorf("claim differs (-want +got):\n%s", diff)
 	}
 
-	f.mustPass()
+	f.MustPass()
 	f.sync()
-	f.mustPass()
-	f.wantRequests()
-	f.wantEvents()
+	f.MustPass()
+	f.WantRequests()
+	f.WantEvents()
 }
 
 // TestRushComesFirst makes sure that nothing is written about a claim that is ready while many others come, and that it is in the end.
@@ -51,7 +51,7 @@ func TestRushComesFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := boundPair()
-			f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
 			begin := f.clock.Now()
 			for f.live().Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] == "" {
 				if f.clock.Since(begin) < test.rush {
@@ -59,62 +59,62 @@ func TestRushComesFirst(t *testing.T) {
 						f.config.Rush.Note()
 					}
 				}
-				after := f.mustPass()
+				after := f.MustPass()
 				if f.clock.Since(begin) < min(test.rush, maxHoldBack) {
-					f.wantRequests()
+					f.WantRequests()
 				}
 				f.clock.Step(after)
 			}
 			if took := f.clock.Since(begin); took > test.want {
 				t.Errorf("it took %v until anything was written, want at most %v", took, test.want)
 			}
-			f.wantRequests("patch sandboxclaims")
+			f.WantRequests("patch sandboxclaims")
 		})
 	}
 }
 
 func TestCacheThatDoesNotShowTheBindingYetIsWaitedFor(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(s).inCache(testMember()).created(c)
-	if after := f.mustPass(); after != deliveryDelay {
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).OnServer(s).InCache(testMember()).created(c)
+	if after := f.MustPass(); after != deliveryDelay {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests("patch sandboxclaims")
+	f.WantRequests("patch sandboxclaims")
 
 	// If the event does not come, it is asked for.
 	f.clock.Step(deliveryDelay)
-	f.mustPass()
-	f.wantRequests("get sandboxes")
+	f.MustPass()
+	f.WantRequests("get sandboxes")
 	f.wantReady("True/DependenciesReady: Pod is Ready")
 }
 
 func TestMemberThatTheCacheDoesNotKnowIsAskedForAtOnce(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate()).onServer(s).created(c)
-	f.mustPass()
-	f.wantRequests("get sandboxes", "patch sandboxclaims")
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).OnServer(s).created(c)
+	f.MustPass()
+	f.WantRequests("get sandboxes", "patch sandboxclaims")
 	f.wantReady("True/DependenciesReady: Pod is Ready")
 }
 
 func TestStampIsRepeatedUntilItIsWritten(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
-	f.refuse("patch", "sandboxclaims", unavailable())
-	if _, err := f.pass(); err == nil {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+	f.Refuse("patch", "sandboxclaims", unavailable())
+	if _, err := f.Pass(); err == nil {
 		t.Error("no error")
 	}
-	f.wantEvents()
+	f.WantEvents()
 	f.heal()
-	f.mustPass()
-	f.wantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+	f.MustPass()
+	f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
 }
 
 func TestClaimOfAnEarlierProcessIsStampedWithItsCreation(t *testing.T) {
 	c, s := boundPair()
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
 	f.claimHandler().OnAdd(c, true)
 	f.clock.Step(time.Minute)
-	f.mustPass()
+	f.MustPass()
 	if got := f.live().Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation]; got != "2026-01-02T03:04:05Z" {
 		t.Errorf("first observed at %s", got)
 	}
@@ -122,7 +122,7 @@ func TestClaimOfAnEarlierProcessIsStampedWithItsCreation(t *testing.T) {
 
 func TestStatusFollowsTheSandbox(t *testing.T) {
 	c, s := boundPair(stamped)
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
 	for _, step := range []struct {
 		change func(*sandbox)
 		want   string
@@ -135,8 +135,8 @@ func TestStatusFollowsTheSandbox(t *testing.T) {
 		{deleting, "False/PodSucceeded: Pod completed successfully"},
 	} {
 		step.change(s)
-		f.inCache(s)
-		f.mustPass()
+		f.InCache(s)
+		f.MustPass()
 		f.wantReady(step.want)
 		if diff := cmp.Diff(claimedsandbox.Status(c, s), f.live().Status); diff != "" {
 			t.Errorf("status differs (-want +got):\n%s", diff)
@@ -149,13 +149,13 @@ func TestStatusFollowsTheSandbox(t *testing.T) {
 
 func TestStatusThatMeetsANewerClaimIsNotWritten(t *testing.T) {
 	c, s := boundPair(stamped)
-	f := newFixture(t).everywhere(testPool(), testTemplate(), s, c)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
 	newer := c.DeepCopy()
 	newer.ResourceVersion = "101"
-	f.update(newer)
+	f.Change(newer)
 	warming(s)
-	f.inCache(s)
-	if _, err := f.pass(); !failure.Outdated(err) {
+	f.InCache(s)
+	if _, err := f.Pass(); !failure.Outdated(err) {
 		t.Errorf("error is %v", err)
 	}
 	f.wantReady("True/DependenciesReady: Pod is Ready")
@@ -175,22 +175,22 @@ func TestC11SandboxDisappears(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := boundPair(stamped)
-			f := newFixture(t).everywhere(testPool(), testTemplate(), c)
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), c)
 			f.clock.Step(time.Minute)
 			if test.cached != nil {
-				f.inCache(test.cached)
+				f.InCache(test.cached)
 			}
 			if test.live != nil {
-				f.onServer(test.live)
+				f.OnServer(test.live)
 			}
-			f.mustPass()
+			f.MustPass()
 			f.wantReady(test.want)
 			f.wantSandboxName(test.wantName)
-			f.requests()
+			f.Requests()
 
 			// It gets no other, though there is one to have.
-			f.inCache(testMember(func(s *sandbox) { s.Name = "p1-y" }), f.live())
-			f.mustPass()
+			f.InCache(testMember(func(s *sandbox) { s.Name = "p1-y" }), f.live())
+			f.MustPass()
 			f.wantWrites()
 		})
 	}
@@ -200,14 +200,14 @@ func TestC11SandboxDisappears(t *testing.T) {
 func TestSandboxThatWasNotHandedOverIsAskedFor(t *testing.T) {
 	reserved := testMember(func(s *sandbox) { s.Annotations[extensionsv1beta1.ReservedForClaimAnnotation] = string(testUID) })
 	c, _ := boundPair(stamped)
-	f := newFixture(t).everywhere(testPool(), testTemplate(), reserved, c)
-	f.mustPass()
-	f.wantRequests()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), reserved, c)
+	f.MustPass()
+	f.WantRequests()
 	f.clock.Step(deliveryDelay)
-	if after := f.mustPass(); after != deliveryDelay {
+	if after := f.MustPass(); after != deliveryDelay {
 		t.Errorf("comes back after %v", after)
 	}
-	f.wantRequests("get sandboxes", "create sandboxclaims/bind")
+	f.WantRequests("get sandboxes", "create sandboxclaims/bind")
 	f.wantReady("True/DependenciesReady: Pod is Ready")
 }
 
@@ -218,9 +218,9 @@ func claimed(member *sandbox) *sandbox {
 
 func TestServerThatDoesNotAnswerLosesNoSandbox(t *testing.T) {
 	c, _ := boundPair(stamped)
-	f := newFixture(t).everywhere(testPool(), testTemplate(), c)
-	f.refuse("get", "sandboxes", unavailable())
-	if _, err := f.pass(); err == nil {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), c)
+	f.Refuse("get", "sandboxes", unavailable())
+	if _, err := f.Pass(); err == nil {
 		t.Error("no error")
 	}
 	f.wantReady("True/DependenciesReady: Pod is Ready")
@@ -239,8 +239,8 @@ func TestSandboxIsFoundByUIDAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, s := boundPair()
 			change(c)
-			f := newFixture(t).everywhere(testPool(), testTemplate(), s).created(c)
-			f.mustPass()
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+			f.MustPass()
 			f.wantReady("True/DependenciesReady: Pod is Ready")
 			f.wantSandboxName("p1-x")
 		})
@@ -251,8 +251,8 @@ func TestMetadataOfTheSandboxFollowsTheClaim(t *testing.T) {
 	c, s := boundPair(stamped)
 	c.Labels = map[string]string{agentsv1beta1.CreatedByLabel: "go-client"}
 	c.Spec.AdditionalPodMetadata.Labels = map[string]string{"sandbox.users.io/a": "b"}
-	f := newFixture(t).everywhere(testPool(), testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Annotations = map[string]string{"x": "y"} }), s, c)
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Annotations = map[string]string{"x": "y"} }), s, c)
+	f.MustPass()
 	f.wantWrites("patch sandboxes")
 	want := agentsv1beta1.PodMetadata{
 		Labels: map[string]string{
@@ -264,15 +264,15 @@ func TestMetadataOfTheSandboxFollowsTheClaim(t *testing.T) {
 	if diff := cmp.Diff(want, f.sandbox("p1-x").Spec.PodTemplate.Metadata); diff != "" {
 		t.Errorf("metadata differs (-want +got):\n%s", diff)
 	}
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestMetadataIsNotTakenFromATemplateThatTheCacheHasLate(t *testing.T) {
 	c, s := boundPair(stamped)
-	f := newFixture(t).everywhere(testPool(), s, c).onServer(testTemplate()).
-		inCache(testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Labels["app"] = "old" }))
-	f.mustPass()
+	f := newFixture(t).Everywhere(testPool(), s, c).OnServer(testTemplate()).
+		InCache(testTemplate(func(t *template) { t.Spec.PodTemplate.Metadata.Labels["app"] = "old" }))
+	f.MustPass()
 	f.wantWrites()
 }
 
@@ -286,11 +286,11 @@ func TestBoundClaimStaysReadyWhateverBecomesOfPoolAndTemplate(t *testing.T) {
 		events  []string
 	}{
 		"no pool":     {prepare: func(*fixture) {}},
-		"no template": {prepare: func(f *fixture) { f.everywhere(testPool()) }},
+		"no template": {prepare: func(f *fixture) { f.Everywhere(testPool()) }},
 		"a template that contradicts it": {
-			prepare: func(f *fixture) { f.everywhere(testPool(), testTemplate(contradicting)) }, events: []string{note},
+			prepare: func(f *fixture) { f.Everywhere(testPool(), testTemplate(contradicting)) }, events: []string{note},
 		},
-		"a domain is not allowed any more": {prepare: func(f *fixture) { f.everywhere(testPool(), testTemplate()) }},
+		"a domain is not allowed any more": {prepare: func(f *fixture) { f.Everywhere(testPool(), testTemplate()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			label := "sandbox.users.io/a"
@@ -298,12 +298,12 @@ func TestBoundClaimStaysReadyWhateverBecomesOfPoolAndTemplate(t *testing.T) {
 				label = "gone.io/a"
 			}
 			c, s := boundPair(stamped, func(c *claim) { c.Spec.AdditionalPodMetadata.Labels = map[string]string{label: "b"} })
-			f := newFixture(t).everywhere(s, c)
+			f := newFixture(t).Everywhere(s, c)
 			test.prepare(f)
-			f.mustPass()
+			f.MustPass()
 			f.wantReady("True/DependenciesReady: Pod is Ready")
 			f.wantWrites()
-			f.wantEvents(test.events...)
+			f.WantEvents(test.events...)
 		})
 	}
 }
@@ -311,7 +311,7 @@ func TestBoundClaimStaysReadyWhateverBecomesOfPoolAndTemplate(t *testing.T) {
 func TestClaimThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	now := metav1.NewTime(testTime())
 	c := testClaim(func(c *claim) { c.DeletionTimestamp, c.Finalizers = &now, []string{metav1.FinalizerDeleteDependents} })
-	f := newFixture(t).everywhere(testPool(), testTemplate(), testMember(), c)
-	f.mustPass()
-	f.wantRequests()
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testMember(), c)
+	f.MustPass()
+	f.WantRequests()
 }

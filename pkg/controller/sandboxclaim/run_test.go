@@ -4,12 +4,9 @@
 package sandboxclaim
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
@@ -17,28 +14,9 @@ import (
 
 // run starts the informers and the workers, and stops them with the test.
 func (f *fixture) run() {
-	f.t.Helper()
-	ctx, cancel := context.WithCancel(f.t.Context())
-	f.config.SandboxInformers.StartWithContext(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		f.Controller.Run(ctx, 4)
-	}()
-	f.t.Cleanup(func() {
-		cancel()
-		<-stopped
-		f.config.SandboxInformers.Shutdown()
-	})
-	f.eventually("the caches are filled", f.HasSynced)
-}
-
-func (f *fixture) eventually(what string, condition func() bool) {
-	f.t.Helper()
-	err := wait.PollUntilContextTimeout(f.t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		f.t.Fatalf("%s: %v", what, err)
-	}
+	f.T.Helper()
+	f.T.Cleanup(f.Start(f.Controller.Run, 4))
+	f.Eventually("the caches are filled", f.HasSynced)
 }
 
 // TestRunFollowsAClaimThroughItsLife goes from a pool that is not there to a Sandbox that is gone, with events only.
@@ -46,9 +24,9 @@ func TestRunFollowsAClaimThroughItsLife(t *testing.T) {
 	f := newFixtureWithClock(t, clock.RealClock{})
 	f.run()
 	ctx := t.Context()
-	extensions := f.server.ExtensionsV1beta1()
+	extensions := f.Server.ExtensionsV1beta1()
 	claims := extensions.SandboxClaims(testNamespace)
-	sandboxes := f.server.AgentsV1beta1().Sandboxes(testNamespace)
+	sandboxes := f.Server.AgentsV1beta1().Sandboxes(testNamespace)
 	reason := func(want string) func() bool {
 		return func() bool {
 			claim, err := claims.Get(ctx, testName, metav1.GetOptions{})
@@ -58,32 +36,32 @@ func TestRunFollowsAClaimThroughItsLife(t *testing.T) {
 	if _, err := claims.Create(ctx, testClaim(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the claim misses its pool", reason(extensionsv1beta1.ClaimReasonWarmPoolNotFound))
+	f.Eventually("the claim misses its pool", reason(extensionsv1beta1.ClaimReasonWarmPoolNotFound))
 	if _, err := extensions.SandboxWarmPools(testNamespace).Create(ctx, testPool(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the claim misses its template", reason(extensionsv1beta1.ClaimReasonTemplateNotFound))
+	f.Eventually("the claim misses its template", reason(extensionsv1beta1.ClaimReasonTemplateNotFound))
 	if _, err := extensions.SandboxTemplates(testNamespace).Create(ctx, testTemplate(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var box *sandbox
-	f.eventually("a Sandbox is made", func() bool {
+	f.Eventually("a Sandbox is made", func() bool {
 		var err error
 		box, err = sandboxes.Get(ctx, testName, metav1.GetOptions{})
 		return err == nil
 	})
-	f.eventually("the claim says so", reason(extensionsv1beta1.ClaimReasonSandboxCreatePending))
+	f.Eventually("the claim says so", reason(extensionsv1beta1.ClaimReasonSandboxCreatePending))
 	readied(box)
 	box.ResourceVersion = "2000"
 	if _, err := sandboxes.UpdateStatus(ctx, box, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the claim is ready and says since when", func() bool {
+	f.Eventually("the claim is ready and says since when", func() bool {
 		claim, err := claims.Get(ctx, testName, metav1.GetOptions{})
 		return err == nil && isReady(&claim.Status) && claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] != ""
 	})
 	if err := sandboxes.Delete(ctx, testName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the claim misses its Sandbox", reason(extensionsv1beta1.ClaimReasonSandboxMissing))
+	f.Eventually("the claim misses its Sandbox", reason(extensionsv1beta1.ClaimReasonSandboxMissing))
 }

@@ -4,31 +4,24 @@
 package sandboxtemplate
 
 import (
-	"context"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	ktesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
-	sandboxfake "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/controllertest"
 )
 
 const (
-	testNamespace = "tenant"
+	testNamespace = controllertest.Namespace
 	testName      = "python"
 	testPolicy    = "python-network-policy"
 	testUID       = types.UID("template-uid")
@@ -76,116 +69,35 @@ func oldVersion(policy *networkingv1.NetworkPolicy) {
 	policy.OwnerReferences[0].APIVersion = "extensions.agents.x-k8s.io/v1alpha1"
 }
 
-// fixture is a Controller between fake servers and caches that hold only what a test puts there: nothing flows from one to the
-// other, so each test says how far the cache lags.
+// fixture is a Controller and the World around it.
 type fixture struct {
 	*Controller
-	t         *testing.T
-	kube      *fake.Clientset
-	templates *sandboxfake.Clientset
-	clock     *clocktesting.FakeClock
-	events    chan string
+	*controllertest.World[*fixture]
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, kube: fake.NewClientset(), templates: sandboxfake.NewSimpleClientset(), clock: clocktesting.NewFakeClock(testTime())}
-	recorder := events.NewFakeRecorder(10)
-	f.events = recorder.Events
+	f := &fixture{}
+	f.World = controllertest.NewWorld(t, f)
+	f.Kube = fake.NewClientset()
+	f.KubeInformers, f.Informers = NewPolicyInformerFactory(f.Kube), informer.NewFactory(f.Server)
 	controller, err := New(Config{
-		KubeClient: f.kube, SandboxClient: f.templates,
-		PolicyInformers: NewPolicyInformerFactory(f.kube), SandboxInformers: informer.NewFactory(f.templates),
-		Recorder: recorder, Clock: f.clock,
+		KubeClient: f.Kube, SandboxClient: f.Server, PolicyInformers: f.KubeInformers, SandboxInformers: f.Informers,
+		Recorder: f.Recorder, Clock: clocktesting.NewFakeClock(testTime()),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Controller = controller
+	f.Controller, f.Reconcile, f.Name = controller, controller.reconcile, testName
 	return f
-}
-
-// onServer puts objects where live reads and writes find them.
-func (f *fixture) onServer(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	for _, object := range objects {
-		tracker := f.kube.Tracker()
-		if _, ok := object.(*extensionsv1beta1.SandboxTemplate); ok {
-			tracker = f.templates.Tracker()
-		}
-		if err := tracker.Add(object.DeepCopyObject()); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-	return f
-}
-
-// inCache puts objects where the informers keep them.
-func (f *fixture) inCache(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	for _, object := range objects {
-		indexer := f.config.PolicyInformers.Networking().V1().NetworkPolicies().Informer().GetIndexer()
-		if _, ok := object.(*extensionsv1beta1.SandboxTemplate); ok {
-			indexer = f.config.SandboxInformers.Extensions().V1beta1().SandboxTemplates().Informer().GetIndexer()
-		}
-		if err := indexer.Update(object.DeepCopyObject()); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-	return f
-}
-
-func (f *fixture) everywhere(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	return f.onServer(objects...).inCache(objects...)
-}
-
-func (f *fixture) pass() (time.Duration, error) {
-	f.t.Helper()
-	return f.reconcile(context.Background(), cache.NewObjectName(testNamespace, testName))
-}
-
-func (f *fixture) mustPass() {
-	f.t.Helper()
-	if _, err := f.pass(); err != nil {
-		f.t.Fatalf("unexpected error: %v", err)
-	}
 }
 
 // policy returns the NetworkPolicy on the server, or nil.
 func (f *fixture) policy() *networkingv1.NetworkPolicy {
-	f.t.Helper()
-	policy, err := f.kube.Tracker().Get(networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), testNamespace, testPolicy)
+	f.T.Helper()
+	policy, err := f.Kube.Tracker().Get(networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), testNamespace, testPolicy)
 	if err != nil {
 		return nil
 	}
 	return policy.(*networkingv1.NetworkPolicy)
-}
-
-// wantRequests checks what was asked of the servers since the last call, as "verb resource".
-func (f *fixture) wantRequests(want ...string) {
-	f.t.Helper()
-	var got []string
-	for _, action := range append(f.kube.Actions(), f.templates.Actions()...) {
-		got = append(got, action.GetVerb()+" "+action.GetResource().Resource)
-	}
-	f.kube.ClearActions()
-	f.templates.ClearActions()
-	if !slices.Equal(got, want) {
-		f.t.Errorf("requests are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
-func (f *fixture) wantEvents(want ...string) {
-	f.t.Helper()
-	var got []string
-	for len(f.events) > 0 {
-		got = append(got, <-f.events)
-	}
-	if !slices.Equal(got, want) {
-		f.t.Errorf("events are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
-func (f *fixture) refuse(verb string, err error) {
-	f.kube.PrependReactor(verb, "networkpolicies", func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }

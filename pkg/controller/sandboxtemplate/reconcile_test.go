@@ -25,13 +25,10 @@ import (
 const refused = `Warning NetworkPolicyFailed refusing to update NetworkPolicy "python-network-policy" as it is not controlled by SandboxTemplate "python"`
 
 func TestNewTemplateGetsItsLabelAndItsPolicyOnce(t *testing.T) {
-	f := newFixture(t).everywhere(testTemplate(func(template *extensionsv1beta1.SandboxTemplate) { template.Labels = nil }))
-	f.mustPass()
-	f.wantRequests("create networkpolicies", "patch sandboxtemplates")
-	template, err := f.templates.Tracker().Get(extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxtemplates"), testNamespace, testName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newFixture(t).Everywhere(testTemplate(func(template *extensionsv1beta1.SandboxTemplate) { template.Labels = nil }))
+	f.MustPass()
+	f.WantRequests("create networkpolicies", "patch sandboxtemplates")
+	template := f.Live(&extensionsv1beta1.SandboxTemplate{}, testName)
 	wantLabels := map[string]string{agentsv1beta1.SandboxTemplateRefHashLabel: naming.Hash(testName)}
 	if diff := cmp.Diff(wantLabels, template.(*extensionsv1beta1.SandboxTemplate).Labels); diff != "" {
 		t.Errorf("labels differ (-want +got):\n%s", diff)
@@ -39,10 +36,10 @@ func TestNewTemplateGetsItsLabelAndItsPolicyOnce(t *testing.T) {
 	if policy := f.policy(); policy == nil || relationTo(testTemplate(), policy) != owned {
 		t.Errorf("the policy is %v", policy)
 	}
-	f.inCache(testTemplate())
-	f.mustPass()
-	f.wantRequests()
-	f.wantEvents()
+	f.InCache(testTemplate())
+	f.MustPass()
+	f.WantRequests()
+	f.WantEvents()
 }
 
 func TestR13PolicyFollowsItsTemplate(t *testing.T) {
@@ -65,13 +62,13 @@ func TestR13PolicyFollowsItsTemplate(t *testing.T) {
 		"Unmanaged already": {testTemplate(unmanaged), nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(test.template)
+			f := newFixture(t).Everywhere(test.template)
 			if test.policy != nil {
-				f.everywhere(test.policy)
+				f.Everywhere(test.policy)
 			}
-			f.mustPass()
-			f.wantRequests(test.requests...)
-			f.wantEvents()
+			f.MustPass()
+			f.WantRequests(test.requests...)
+			f.WantEvents()
 			got := f.policy()
 			if (got != nil) != test.exists {
 				t.Fatalf("the policy is %v", got)
@@ -82,9 +79,9 @@ func TestR13PolicyFollowsItsTemplate(t *testing.T) {
 			if diff := cmp.Diff(desiredPolicySpec(test.template), got.Spec); diff != "" {
 				t.Errorf("rules differ (-want +got):\n%s", diff)
 			}
-			f.inCache(got)
-			f.mustPass()
-			f.wantRequests()
+			f.InCache(got)
+			f.MustPass()
+			f.WantRequests()
 		})
 	}
 }
@@ -93,25 +90,25 @@ func TestR13ForeignPolicyIsNeverTouched(t *testing.T) {
 	for name, change := range map[string]func(*networkingv1.NetworkPolicy){"unowned": disown, "owned by another group": oldGroup} {
 		t.Run(name, func(t *testing.T) {
 			foreign := testNetworkPolicy(testTemplate(denyAll), change)
-			f := newFixture(t).everywhere(testTemplate(), foreign)
-			if _, err := f.pass(); err == nil || failure.Outdated(err) {
+			f := newFixture(t).Everywhere(testTemplate(), foreign)
+			if _, err := f.Pass(); err == nil || failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
-			f.wantRequests()
-			f.wantEvents(refused)
+			f.WantRequests()
+			f.WantEvents(refused)
 
-			f = newFixture(t).everywhere(testTemplate(unmanaged), foreign)
-			f.mustPass()
-			f.wantRequests()
-			f.wantEvents()
+			f = newFixture(t).Everywhere(testTemplate(unmanaged), foreign)
+			f.MustPass()
+			f.WantRequests()
+			f.WantEvents()
 
 			// One that the cache does not show yet.
-			f = newFixture(t).everywhere(testTemplate()).onServer(foreign)
-			if _, err := f.pass(); err == nil || failure.Outdated(err) {
+			f = newFixture(t).Everywhere(testTemplate()).OnServer(foreign)
+			if _, err := f.Pass(); err == nil || failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
-			f.wantRequests("create networkpolicies", "get networkpolicies")
-			f.wantEvents(refused)
+			f.WantRequests("create networkpolicies", "get networkpolicies")
+			f.WantEvents(refused)
 			if diff := cmp.Diff(foreign, f.policy()); diff != "" {
 				t.Errorf("the foreign policy has changed (-want +got):\n%s", diff)
 			}
@@ -127,10 +124,10 @@ func TestPolicyThatIsGoingIsWaitedForInSilence(t *testing.T) {
 	for name, change := range map[string]func(*networkingv1.NetworkPolicy){"of an earlier template": inherit, "our own": terminating} {
 		t.Run(name, func(t *testing.T) {
 			for _, template := range []*extensionsv1beta1.SandboxTemplate{testTemplate(), testTemplate(unmanaged)} {
-				f := newFixture(t).everywhere(template, testNetworkPolicy(testTemplate(denyAll), change))
-				f.mustPass()
-				f.wantRequests()
-				f.wantEvents()
+				f := newFixture(t).Everywhere(template, testNetworkPolicy(testTemplate(denyAll), change))
+				f.MustPass()
+				f.WantRequests()
+				f.WantEvents()
 			}
 		})
 	}
@@ -143,15 +140,15 @@ func TestPolicyIsNotDeletedOnAStaleCache(t *testing.T) {
 		"gone":          nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).inCache(testTemplate(unmanaged)).everywhere(testNetworkPolicy(testTemplate()))
+			f := newFixture(t).InCache(testTemplate(unmanaged)).Everywhere(testNetworkPolicy(testTemplate()))
 			if live != nil {
-				f.onServer(live)
+				f.OnServer(live)
 			}
-			if _, err := f.pass(); !failure.Outdated(err) {
+			if _, err := f.Pass(); !failure.Outdated(err) {
 				t.Errorf("error is %v", err)
 			}
-			f.wantRequests("get sandboxtemplates")
-			f.wantEvents()
+			f.WantRequests("get sandboxtemplates")
+			f.WantEvents()
 		})
 	}
 }
@@ -169,16 +166,16 @@ func TestRefusedPolicies(t *testing.T) {
 		"namespace terminating": {err: terminating},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t).everywhere(testTemplate())
-			f.refuse("create", test.err)
-			after, err := f.pass()
+			f := newFixture(t).Everywhere(testTemplate())
+			f.Refuse("create", "networkpolicies", test.err)
+			after, err := f.Pass()
 			if (err != nil) != test.retry {
 				t.Errorf("error is %v", err)
 			}
 			if rests := after == namespace.TerminatingDelay; rests != namespace.IsTerminating(test.err) {
 				t.Errorf("the next pass is after %v", after)
 			}
-			if got := len(f.events) == 1 && strings.Contains(<-f.events, test.err.Error()); got != test.event {
+			if got := len(f.Recorder.Events) == 1 && strings.Contains(<-f.Recorder.Events, test.err.Error()); got != test.event {
 				t.Errorf("an event tells of it: %v", got)
 			}
 		})
@@ -187,11 +184,11 @@ func TestRefusedPolicies(t *testing.T) {
 
 func TestDeletedTemplateIsLeftAlone(t *testing.T) {
 	now := metav1.NewTime(testTime())
-	f := newFixture(t).everywhere(testTemplate(unmanaged, func(template *extensionsv1beta1.SandboxTemplate) {
+	f := newFixture(t).Everywhere(testTemplate(unmanaged, func(template *extensionsv1beta1.SandboxTemplate) {
 		template.DeletionTimestamp, template.Finalizers, template.Labels = &now, []string{"example.com/hold"}, nil
 	}), testNetworkPolicy(testTemplate()))
-	f.mustPass()
-	f.wantRequests()
+	f.MustPass()
+	f.WantRequests()
 }
 
 func TestChangesOfPoliciesReachTheTemplate(t *testing.T) {

@@ -4,13 +4,11 @@
 package sandboxwarmpool
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -20,31 +18,6 @@ import (
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
 )
-
-// run starts informers and workers, and returns what stops them.
-func (f *fixture) run() (stop func()) {
-	f.t.Helper()
-	ctx, cancel := context.WithCancel(f.t.Context())
-	f.config.SandboxInformers.StartWithContext(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		f.Controller.Run(ctx, 1)
-	}()
-	return func() {
-		cancel()
-		<-stopped
-		f.config.SandboxInformers.Shutdown()
-	}
-}
-
-func (f *fixture) eventually(what string, condition func() bool) {
-	f.t.Helper()
-	err := wait.PollUntilContextTimeout(f.t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		f.t.Fatalf("%s: %v", what, err)
-	}
-}
 
 // late is a watch whose events come later than they happened.
 type late struct {
@@ -71,7 +44,7 @@ func (l *late) ResultChan() <-chan watch.Event { return l.events }
 func TestW1SizeIsExactThoughTheWatchIsLateAndTheControllerIsReplaced(t *testing.T) {
 	const size, generations = 60, 3
 	byRealTime := func(config *Config) { config.Clock = clock.RealClock{} }
-	server := newFixture(t, byRealTime).server
+	server := newFixture(t, byRealTime).Server
 	var live, most atomic.Int64
 	server.PrependReactor("create", "sandboxes", func(ktesting.Action) (bool, runtime.Object, error) {
 		most.Store(max(most.Load(), live.Add(1)))
@@ -85,15 +58,15 @@ func TestW1SizeIsExactThoughTheWatchIsLateAndTheControllerIsReplaced(t *testing.
 		f := newFixture(t, byRealTime, func(config *Config) {
 			config.SandboxClient, config.SandboxInformers = server, informer.NewFactory(server)
 		})
-		f.server = server
+		f.Server = server
 		if generation == 0 {
-			f.onServer(newPool(size), newTemplate())
+			f.OnServer(newPool(size), newTemplate())
 		}
-		stop := f.run()
+		stop := f.Start(f.Controller.Run, 1)
 		goal := int64(size * (generation + 1) / generations)
-		f.eventually("members are made", func() bool { return live.Load() >= goal })
+		f.Eventually("members are made", func() bool { return live.Load() >= goal })
 		if generation == generations-1 {
-			f.eventually("the status is true", func() bool { return f.pool().Status.Replicas == size })
+			f.Eventually("the status is true", func() bool { return f.pool().Status.Replicas == size })
 		}
 		stop()
 	}
@@ -120,10 +93,10 @@ func TestChangesReachThePoolTheyConcern(t *testing.T) {
 			f.templateHandler().OnUpdate(newTemplate(), newTemplate(image("other")))
 		},
 	} {
-		f := newFixture(t).inCache(pool)
+		f := newFixture(t).InCache(pool)
 		tell(f)
 		f.clock.Step(settling)
-		f.eventually(name, func() bool { return f.loop.Queue.Len() == 1 })
+		f.Eventually(name, func() bool { return f.loop.Queue.Len() == 1 })
 		if got, _ := f.loop.Queue.Get(); got != cache.MetaObjectToName(pool) {
 			t.Errorf("%s: %v is queued", name, got)
 		}
@@ -132,7 +105,7 @@ func TestChangesReachThePoolTheyConcern(t *testing.T) {
 
 func TestChangesThatConcernNoPoolCauseNoPass(t *testing.T) {
 	pool := newPool(1)
-	f := newFixture(t).inCache(pool)
+	f := newFixture(t).InCache(pool)
 	f.poolHandler().OnUpdate(pool, newPool(1, func(pool *extensionsv1beta1.SandboxWarmPool) { pool.Status.Replicas = 1 }))
 	f.templateHandler().OnUpdate(newTemplate(), newTemplate(func(template *extensionsv1beta1.SandboxTemplate) { template.Labels = map[string]string{"a": "b"} }))
 	f.sandboxHandler().OnAdd(testMember("m", claimed), false)
@@ -140,7 +113,7 @@ func TestChangesThatConcernNoPoolCauseNoPass(t *testing.T) {
 	// Had one of them asked for a pass over the pool, that would come before this one over another.
 	f.sandboxHandler().OnAdd(testMember("m", func(member *agentsv1beta1.Sandbox) { member.OwnerReferences[0].Name = "other" }), false)
 	f.clock.Step(settling)
-	f.eventually("the last one", func() bool { return f.loop.Queue.Len() > 0 })
+	f.Eventually("the last one", func() bool { return f.loop.Queue.Len() > 0 })
 	if got, _ := f.loop.Queue.Get(); got.Name != "other" {
 		t.Errorf("%v is queued", got)
 	}

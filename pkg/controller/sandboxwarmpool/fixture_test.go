@@ -4,10 +4,7 @@
 package sandboxwarmpool
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,22 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ktesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/informer"
-	sandboxfake "github.com/sandbox-apiserver/sandbox-apiserver/pkg/generated/clientset/versioned/fake"
+	"github.com/sandbox-apiserver/sandbox-apiserver/test/controllertest"
 )
 
 const (
-	testNamespace = "tenant"
+	testNamespace = controllertest.Namespace
 	testName      = "p1"
 	testUID       = types.UID("pool-uid")
 	testTemplate  = "python"
@@ -155,35 +149,32 @@ func reservedFor(uid string) memberChange {
 	}
 }
 
-// fixture is a Controller between a fake server and caches that hold only what a test puts there: nothing flows from one to the other, so
-// each test says how far the cache lags.
+// fixture is a Controller and the World around it.
 type fixture struct {
 	*Controller
-	t      testing.TB
-	server *sandboxfake.Clientset
-	clock  *clocktesting.FakeClock
-	events chan string
+	*controllertest.World[*fixture]
+	clock *clocktesting.FakeClock
 }
 
 func newFixture(t testing.TB, changes ...func(*Config)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, server: sandboxfake.NewSimpleClientset(), clock: clocktesting.NewFakeClock(testTime())}
-	recorder := events.NewFakeRecorder(10)
-	f.events = recorder.Events
+	f := &fixture{clock: clocktesting.NewFakeClock(testTime())}
+	f.World = controllertest.NewWorld(t, f)
 	config := Config{
-		SandboxClient: f.server, SandboxInformers: informer.NewFactory(f.server), Recorder: recorder, Clock: f.clock,
+		SandboxClient: f.Server, SandboxInformers: informer.NewFactory(f.Server), Recorder: f.Recorder, Clock: f.clock,
 		Limits: Limits{MaxBatchSize: 300}, ReadinessGracePeriod: testGrace, UnschedulableRecheckInterval: testRecheck, Evictable: true,
 	}
 	for _, change := range changes {
 		change(&config)
 	}
+	f.Informers = config.SandboxInformers
 	controller, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Controller = controller
+	f.Controller, f.Reconcile, f.Name = controller, controller.reconcile, testName
 	created := 0
-	f.server.PrependReactor("create", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
+	f.Server.PrependReactor("create", "sandboxes", func(action ktesting.Action) (bool, runtime.Object, error) {
 		sandbox := action.(ktesting.CreateAction).GetObject().(*agentsv1beta1.Sandbox)
 		created++
 		sandbox.UID, sandbox.ResourceVersion = types.UID(fmt.Sprintf("created-%d", created)), "60"
@@ -193,69 +184,21 @@ func newFixture(t testing.TB, changes ...func(*Config)) *fixture {
 	return f
 }
 
-// onServer puts objects where live reads and writes find them.
-func (f *fixture) onServer(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	for _, object := range objects {
-		var err error
-		if sandbox, ok := object.(*agentsv1beta1.Sandbox); ok {
-			// Add would guess the plural wrong.
-			err = f.server.Tracker().Create(sandboxResource(), sandbox.DeepCopy(), sandbox.Namespace)
-		} else {
-			err = f.server.Tracker().Add(object.DeepCopyObject())
-		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
-	}
-	return f
-}
-
-// inCache puts objects where the informers keep them.
-func (f *fixture) inCache(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	for _, object := range objects {
-		if err := f.indexer(object).Update(object.DeepCopyObject()); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-	return f
-}
-
-func (f *fixture) indexer(object runtime.Object) cache.Indexer {
-	extensions := f.config.SandboxInformers.Extensions().V1beta1()
-	switch object.(type) {
-	case *extensionsv1beta1.SandboxWarmPool:
-		return extensions.SandboxWarmPools().Informer().GetIndexer()
-	case *extensionsv1beta1.SandboxTemplate:
-		return extensions.SandboxTemplates().Informer().GetIndexer()
-	case *extensionsv1beta1.SandboxClaim:
-		return extensions.SandboxClaims().Informer().GetIndexer()
-	default:
-		return f.config.SandboxInformers.Agents().V1beta1().Sandboxes().Informer().GetIndexer()
-	}
-}
-
-func (f *fixture) everywhere(objects ...runtime.Object) *fixture {
-	f.t.Helper()
-	return f.onServer(objects...).inCache(objects...)
-}
-
 // sync makes the cache catch up with the server, and tells the controller's handlers of it.
 func (f *fixture) sync() {
-	f.t.Helper()
-	f.inCache(f.pool())
+	f.T.Helper()
+	f.InCache(f.pool())
 	live := map[string]bool{}
-	for _, sandbox := range f.sandboxes() {
+	for _, sandbox := range f.Sandboxes() {
 		live[sandbox.Name] = true
-		f.inCache(sandbox)
+		f.InCache(sandbox)
 		f.sandboxHandler().OnAdd(sandbox, false)
 	}
-	indexer := f.indexer(&agentsv1beta1.Sandbox{})
+	indexer := f.Cache(&agentsv1beta1.Sandbox{})
 	for _, object := range indexer.List() {
 		if sandbox := object.(*agentsv1beta1.Sandbox); !live[sandbox.Name] {
 			if err := indexer.Delete(sandbox); err != nil {
-				f.t.Fatal(err)
+				f.T.Fatal(err)
 			}
 			f.sandboxHandler().OnDelete(sandbox)
 		}
@@ -264,70 +207,27 @@ func (f *fixture) sync() {
 
 // change changes a Sandbox on the server, and returns it.
 func (f *fixture) change(name string, change memberChange) *agentsv1beta1.Sandbox {
-	f.t.Helper()
-	object, err := f.server.Tracker().Get(sandboxResource(), testNamespace, name)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	sandbox := object.(*agentsv1beta1.Sandbox).DeepCopy()
+	f.T.Helper()
+	sandbox := f.Live(&agentsv1beta1.Sandbox{}, name).(*agentsv1beta1.Sandbox)
 	change(sandbox)
-	if err := f.server.Tracker().Update(sandboxResource(), sandbox, testNamespace); err != nil {
-		f.t.Fatal(err)
-	}
+	f.Change(sandbox)
 	return sandbox
 }
 
 func (f *fixture) pool() *extensionsv1beta1.SandboxWarmPool {
-	f.t.Helper()
-	object, err := f.server.Tracker().Get(extensionsv1beta1.SchemeGroupVersion.WithResource("sandboxwarmpools"), testNamespace, testName)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return object.(*extensionsv1beta1.SandboxWarmPool)
+	f.T.Helper()
+	return f.Live(&extensionsv1beta1.SandboxWarmPool{}, testName).(*extensionsv1beta1.SandboxWarmPool)
 }
 
-// sandboxes returns the Sandboxes on the server, by name.
-func (f *fixture) sandboxes() []*agentsv1beta1.Sandbox {
-	f.t.Helper()
-	list, err := f.server.Tracker().List(sandboxResource(), agentsv1beta1.SchemeGroupVersion.WithKind("Sandbox"), testNamespace)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	var found []*agentsv1beta1.Sandbox
-	for i := range list.(*agentsv1beta1.SandboxList).Items {
-		found = append(found, &list.(*agentsv1beta1.SandboxList).Items[i])
-	}
-	return found
-}
-
-func (f *fixture) pass() (time.Duration, error) {
-	f.t.Helper()
-	return f.reconcile(context.Background(), cache.NewObjectName(testNamespace, testName))
-}
-
-func (f *fixture) mustPass() time.Duration {
-	f.t.Helper()
-	after, err := f.pass()
-	if err != nil {
-		f.t.Fatalf("unexpected error: %v", err)
-	}
-	return after
-}
-
-// requests returns what was asked of the server since the last call, as "verb resource[/subresource]", repeated requests as "n x …".
+// requests returns what was asked of the server since the last call, repeated requests as "n x …".
 func (f *fixture) requests() []string {
 	var requests []string
 	counts := map[string]int{}
-	for _, action := range f.server.Actions() {
-		request := action.GetVerb() + " " + action.GetResource().Resource
-		if action.GetSubresource() != "" {
-			request += "/" + action.GetSubresource()
-		}
+	for _, request := range f.Requests() {
 		if counts[request]++; counts[request] == 1 {
 			requests = append(requests, request)
 		}
 	}
-	f.server.ClearActions()
 	for i, request := range requests {
 		if counts[request] > 1 {
 			requests[i] = fmt.Sprintf("%d x %s", counts[request], request)
@@ -337,40 +237,19 @@ func (f *fixture) requests() []string {
 }
 
 func (f *fixture) wantRequests(want ...string) {
-	f.t.Helper()
-	if got := f.requests(); !slices.Equal(got, want) {
-		f.t.Errorf("requests are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	f.T.Helper()
+	controllertest.WantLines(f.T, "requests", f.requests(), want)
 }
 
 // wantStatus checks the status on the server, as "ready/replicas Status/Reason: message".
 func (f *fixture) wantStatus(want string) {
-	f.t.Helper()
+	f.T.Helper()
 	status := f.pool().Status
 	got := fmt.Sprintf("%d/%d", status.ReadyReplicas, status.Replicas)
 	if condition := meta.FindStatusCondition(status.Conditions, extensionsv1beta1.WarmPoolConditionProgressing); condition != nil {
 		got += fmt.Sprintf(" %s/%s: %s", condition.Status, condition.Reason, condition.Message)
 	}
 	if got != want {
-		f.t.Errorf("status is\n\t%s\nwant\n\t%s", got, want)
+		f.T.Errorf("status is\n\t%s\nwant\n\t%s", got, want)
 	}
-}
-
-func (f *fixture) wantEvents(want ...string) {
-	f.t.Helper()
-	var got []string
-	for len(f.events) > 0 {
-		got = append(got, <-f.events)
-	}
-	if !slices.Equal(got, want) {
-		f.t.Errorf("events are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
-func (f *fixture) refuse(verb, resource string, err error) {
-	f.server.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-}
-
-func sandboxResource() schema.GroupVersionResource {
-	return agentsv1beta1.SchemeGroupVersion.WithResource("sandboxes")
 }

@@ -22,7 +22,7 @@ func TestSizesOfPoolsAreCountedAtEachScrape(t *testing.T) {
 			says(agentsv1beta1.SandboxConditionFinished, metav1.ConditionTrue, reason, "", 0)(member)
 		}
 	}
-	f := newFixture(t).inCache(
+	f := newFixture(t).InCache(
 		newPool(9), newPool(0, func(pool *extensionsv1beta1.SandboxWarmPool) { pool.Name, pool.UID = "empty", "empty-uid" }),
 		testMember("ready1"), testMember("ready2"), testMember("pending", becameUnready(0)), testMember("suspended", suspended),
 		testMember("done", finished(agentsv1beta1.SandboxReasonPodSucceeded)), testMember("broken", finished(agentsv1beta1.SandboxReasonPodFailed)),
