@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -47,6 +47,9 @@ type ExtraConfig struct {
 type Config struct {
 	GenericConfig *genericapiserver.RecommendedConfig
 	ExtraConfig   ExtraConfig
+	// ClientCA is the authority of clients' certificates that may come only after the server has started. nil means that there is none
+	// to wait for.
+	ClientCA dynamiccertificates.CAContentProvider
 
 	serialization Serialization
 }
@@ -66,7 +69,7 @@ func NewConfig(serialization Serialization, extra ExtraConfig) *Config {
 // New returns a server that is ready to be run. It fails if storage or kube-apiserver cannot be configured; it does not need to reach
 // either.
 func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
-	c.waitForFrontProxy()
+	c.knowWhoAsks()
 	completed := c.GenericConfig.Complete()
 	server, err := completed.New("sandbox-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -105,16 +108,6 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 		defer cancel()
 		return streams.Shutdown(ctx)
 	})
-}
-
-// waitForFrontProxy keeps the server from being ready, and from answering for our APIs, before it can tell who asks.
-func (c *Config) waitForFrontProxy() {
-	check := frontProxyCheck{c.GenericConfig.Authentication.RequestHeaderConfig}
-	c.GenericConfig.AddReadyzChecks(check)
-	chain := c.GenericConfig.BuildHandlerChainFunc
-	c.GenericConfig.BuildHandlerChainFunc = func(apiHandler http.Handler, config *genericapiserver.Config) http.Handler {
-		return check.protect(chain(apiHandler, config), config.Serializer)
-	}
 }
 
 // group returns what there is to install of an API group, given its storage by served version and resource.

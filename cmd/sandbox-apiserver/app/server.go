@@ -100,6 +100,7 @@ func serve(ctx context.Context, o *options.Options) error {
 	if err != nil {
 		return err
 	}
+	config.ClientCA = companions.ClientCA
 	server, err := config.New()
 	if err != nil {
 		return err
@@ -112,6 +113,7 @@ func serve(ctx context.Context, o *options.Options) error {
 			return err
 		}
 	}
+	config.FollowAuthorities(ctx)
 	if companions.Fence == nil {
 		return server.PrepareRun().RunWithContext(ctx)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/clientcmd"
@@ -175,15 +176,17 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Companions are what must run beside the server. Each may be nil.
+// Companions are what must run beside the server, or come after it has started. Each may be nil.
 type Companions struct {
+	// ClientCA is the authority of clients' certificates, if that comes from the main cluster.
+	ClientCA dynamiccertificates.CAContentProvider
 	// Certificates is the keeper of the serving certificate, if that is ours to keep.
 	Certificates *servingcert.Manager
 	// Fence fences off a storage that lost data: see fence.Fence.Run.
 	Fence func(context.Context) error
 }
 
-// ApplyTo fills the configuration. It returns what must run beside the server.
+// ApplyTo fills the configuration. It returns what belongs to the server besides.
 func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.RecommendedConfig, serialization sandboxapiserver.Serialization) (*Companions, error) {
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, err
@@ -195,12 +198,18 @@ func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.Recommen
 	// The recommended options would store with a factory that ignores the media type and the overrides.
 	recommended := *o.Recommended
 	recommended.Etcd = nil
+	authentication := *o.Recommended.Authentication
+	recommended.Authentication = &authentication
+	clientCA, err := followClientCA(ctx, &authentication)
+	if err != nil {
+		return nil, err
+	}
 	if err := recommended.ApplyTo(config); err != nil {
 		return nil, err
 	}
 	// client-go's own limit of 5 requests a second would be one for streams too, each of which begins with a look at its Pod.
 	config.ClientConfig.QPS = -1
-	companions := &Companions{Certificates: certificates}
+	companions := &Companions{Certificates: certificates, ClientCA: clientCA}
 	if o.StorageFence.Enabled {
 		namespace, err := ownNamespace(o.Namespace)
 		if err != nil {
