@@ -85,16 +85,64 @@ func TestServersOfSingleResources(t *testing.T) {
 	}
 }
 
+func TestEtcds(t *testing.T) {
+	type etcds map[string][]string
+	for name, test := range map[string]struct {
+		overrides []string
+		want      etcds
+	}{
+		"one": {nil, etcds{"": {"https://main:2379"}}},
+		"one for a resource": {
+			[]string{"agents.x-k8s.io/sandboxes#https://a:2379"},
+			etcds{"": {"https://main:2379"}, "sandboxes.agents.x-k8s.io": {"https://a:2379"}},
+		},
+		"one for each of two resources": {
+			[]string{"g/b#https://a:2379", "g/a#https://c:2379"},
+			etcds{"": {"https://main:2379"}, "b.g": {"https://a:2379"}, "a.g": {"https://c:2379"}},
+		},
+		"one for two resources, with its members in any order": {
+			[]string{"g/b#https://a:2379;https://b:2379", "g/a#https://b:2379;https://a:2379"},
+			etcds{"": {"https://main:2379"}, "a.g_b.g": {"https://a:2379", "https://b:2379"}},
+		},
+		"that of all others, named again": {[]string{"g/a#https://main:2379"}, etcds{"": {"https://main:2379"}}},
+		"one for a group": {
+			[]string{"g/*#https://a:2379"},
+			etcds{"": {"https://main:2379"}, "all.g": {"https://a:2379"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := Etcds(newOptions(test.overrides...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list[0].Name != "" {
+				t.Errorf("the first is %q, want that of all other resources", list[0].Name)
+			}
+			got := etcds{}
+			for _, etcd := range list {
+				got[etcd.Name] = etcd.Transport.ServerList
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("etcds (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func newOptions(overrides ...string) *genericoptions.EtcdOptions {
+	options := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(EtcdPrefix, nil))
+	options.StorageConfig.Transport.ServerList = []string{"https://main:2379"}
+	options.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	options.EtcdServersOverrides = overrides
+	return options
+}
+
 func newFactory(t *testing.T, overrides ...string) serverstorage.StorageFactory {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	agentsinstall.Install(scheme)
 	extensionsinstall.Install(scheme)
-	options := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(EtcdPrefix, nil))
-	options.StorageConfig.Transport.ServerList = []string{"https://main:2379"}
-	options.DefaultStorageMediaType = runtime.ContentTypeProtobuf
-	options.EtcdServersOverrides = overrides
-	factory, err := New(options, scheme, serializer.NewCodecFactory(scheme))
+	factory, err := New(newOptions(overrides...), scheme, serializer.NewCodecFactory(scheme))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,13 @@
 
 package fence
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // verdict is what an observation means in the light of a record.
 type verdict int
@@ -19,6 +25,8 @@ const (
 	replaced
 	// rolledBack: this is the recorded storage in an earlier state.
 	rolledBack
+	// displaced: it holds all that it was recorded to hold, but is to hold more now, which was recorded of another storage.
+	displaced
 )
 
 // decide compares the storage with the record of it, nil if there is none, and with the token of an accepted loss.
@@ -42,14 +50,55 @@ func (o observation) continues(earlier observation) bool {
 	return o.identity == earlier.identity && o.revision >= earlier.revision && o.marked >= earlier.marked
 }
 
-// lossReason says for people what was lost. The verdict is replaced or rolledBack. Different tokens have different reasons.
-func lossReason(v verdict, observed observation, recorded record) string {
+// finding is what came out of the comparison of a storage with the record of it.
+type finding struct {
+	storage  *guarded
+	verdict  verdict
+	recorded record
+	// elsewhere are the names of storages that are recorded but not used.
+	elsewhere []string
+}
+
+// isLoss reports whether somebody has to take the responsibility.
+func (f finding) isLoss() bool {
+	return f.verdict == replaced || f.verdict == rolledBack || f.verdict == displaced
+}
+
+// reason says for people what was lost. Different tokens have different reasons.
+func (f finding) reason() string {
+	subject, token := f.storage.subject(), f.storage.seen.token()
 	switch {
-	case recorded == record{}:
-		return fmt.Sprintf("the storage is %s, but the record of it is unreadable", observed.token())
-	case v == replaced:
-		return fmt.Sprintf("the storage is %s, but the recorded one is %s", observed.token(), recorded)
+	case f.recorded == record{}:
+		return fmt.Sprintf("%s is %s, but the record of it is missing or unreadable", subject, token)
+	case f.verdict == displaced:
+		return fmt.Sprintf("%s is %s, but what belongs to %s was recorded to be in another one", subject, token, readable(f.elsewhere...))
+	case f.verdict == rolledBack:
+		return fmt.Sprintf("%s was rolled back to %s, but the recorded one is %s", subject, token, f.recorded)
 	default:
-		return fmt.Sprintf("the storage was rolled back to %s, but the recorded one is %s", observed.token(), recorded)
+		return fmt.Sprintf("%s is %s, but the recorded one is %s", subject, token, f.recorded)
 	}
+}
+
+// subject is what people are told that a finding is about.
+func (s *guarded) subject() string {
+	if s.name == "" {
+		return "the storage"
+	}
+	return "the storage of " + readable(s.name)
+}
+
+// readable returns the resources in the names of storages.
+func readable(names ...string) string {
+	return strings.ReplaceAll(strings.Join(names, ", "), "_", ", ")
+}
+
+// comparison is that of all storages with the record. configMap is the one that has the record, nil if there is none.
+type comparison struct {
+	configMap *corev1.ConfigMap
+	findings  []finding
+}
+
+// losses returns what somebody has to take the responsibility for before the storages are served from.
+func (c comparison) losses() []finding {
+	return slices.DeleteFunc(slices.Clone(c.findings), func(f finding) bool { return !f.isLoss() })
 }

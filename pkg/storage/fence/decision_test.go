@@ -72,7 +72,7 @@ func TestContinues(t *testing.T) {
 func TestParseRecord(t *testing.T) {
 	valid := record{identity: identity{clusterID: 0xcdf818194e3a8c32, uuid: "3f0e"}, revision: 1 << 40}
 	with := func(key, value string) map[string]string {
-		data := valid.data()
+		data := valid.data("")
 		data[key] = value
 		return data
 	}
@@ -80,7 +80,7 @@ func TestParseRecord(t *testing.T) {
 		data map[string]string
 		want record
 	}{
-		"what was written":  {valid.data(), valid},
+		"what was written":  {valid.data(""), valid},
 		"no data":           {nil, record{}},
 		"no UUID":           {with(uuidKey, ""), record{}},
 		"bad cluster ID":    {with(clusterIDKey, "xyz"), record{}},
@@ -88,7 +88,7 @@ func TestParseRecord(t *testing.T) {
 		"too high revision": {with(revisionKey, "9223372036854775808"), record{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, parseRecord(test.data), cmp.AllowUnexported(record{}, identity{})); diff != "" {
+			if diff := cmp.Diff(test.want, parseRecord(test.data, ""), cmp.AllowUnexported(record{}, identity{})); diff != "" {
 				t.Errorf("parseRecord() (-want +got):\n%s", diff)
 			}
 		})

@@ -9,6 +9,9 @@
 // Fence is closed until it has found the storage to be that one and to hold that revision. It closes again when the connection to
 // etcd is lost, because who answers next need not be who answered last. While it is closed the server is not ready and answers 503.
 //
+// If some resources are stored in another etcd, that is guarded as well. The record says which resources those are: a server that looks
+// for them elsewhere finds nothing, which is no different from a loss.
+//
 // The recorded revision follows the storage at intervals of Config.Period and at the end of Run. A rollback that loses less than the
 // writes of about one period before a crash goes unnoticed, unless the server that saw those writes still runs.
 package fence
@@ -17,12 +20,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
@@ -40,20 +47,27 @@ const (
 	checkTimeout = 5 * time.Second
 )
 
+// Storage is an etcd to guard.
+type Storage struct {
+	// Name says which resources are stored there, in letters, digits, '-', '_' and '.'. It is in the record, hence to be kept while they
+	// are. That of the etcd for all other resources is empty.
+	Name string
+	// Client is a client of the etcd. Whoever made it closes it, after Run.
+	Client *clientv3.Client
+}
+
 // Config says where the record is kept and how closely it follows the storage.
 type Config struct {
-	// ConfigMap holds the record. It must not be lost together with the storage, nor shared by servers of different storages.
+	// ConfigMap holds the record. It must not be lost together with a storage, nor shared by servers of different storages.
 	ConfigMap types.NamespacedName
 	// Period is the least time between two writes of the ConfigMap, and about the most by which the recorded high-water mark lags.
 	Period time.Duration
 }
 
-// Fence decides whether the storage may be served from. It is safe for concurrent use.
+// Fence decides whether the storages may be served from. It is safe for concurrent use.
 type Fence struct {
 	config Config
-	marker marker
 	ledger ledger
-	conn   connection
 	clock  clock.WithTicker
 	closed *metrics.Gauge
 
@@ -63,36 +77,47 @@ type Fence struct {
 	mu sync.Mutex
 	// reason says why the fence is closed; it is open if that is empty.
 	reason string
-	// disturbances counts the changes of the connection, so that no check opens the fence on what it heard before one.
+	// disturbances counts the changes of the connections, so that no check opens the fence on what it heard before one.
 	disturbances int
 
 	// What follows belongs to Run.
 
-	// seen is the last state of the storage, nil before the first check.
-	seen *observation
-	// admitted is set once the fence was opened for that storage.
+	// storages are those to guard.
+	storages []*guarded
+	// admitted is set once the fence was opened for these storages.
 	admitted bool
-	// recorded is the high-water mark in the ConfigMap, as far as known.
-	recorded int64
 	// recordedAt is when the ConfigMap was last compared.
 	recordedAt time.Time
-	// renamed is the identity of a storage that was accepted but maybe not recorded yet.
-	renamed identity
-	// lost is set once the storage that was seen is gone. It is not unset, even if the storage comes back: the watch caches may have
-	// filled from what was there in between.
+	// lost is set once a storage that was seen is gone. It is not unset, even if the storage comes back: the watch caches may have filled
+	// from what was there in between.
 	lost *loss
+}
+
+// guarded is a storage and what is known of it.
+type guarded struct {
+	name   string
+	marker marker
+	conn   connection
+
+	// seen is its last state, nil before the first check.
+	seen *observation
+	// recorded is the high-water mark in the ConfigMap, as far as known.
+	recorded int64
+	// renamed is its identity if it was accepted but maybe not recorded yet.
+	renamed identity
 }
 
 // loss is the end of a storage for the process that saw it.
 type loss struct {
 	reason string
-	// held is the least that must be recorded of the storage, nil if nothing.
+	// held is the least that must be recorded of the storage of the given name, nil if nothing.
 	held *record
+	name string
 }
 
 // New returns a Fence that is closed, and stays so until Run opens it. It exposes whether it is closed as the metric
 // sandbox_apiserver_storage_fence_closed (1 or 0), which it hands to register.
-func New(etcd *clientv3.Client, configMaps corev1client.ConfigMapsGetter, config Config, clock clock.WithTicker, register func(metrics.Registerable) error) (*Fence, error) {
+func New(storages []Storage, configMaps corev1client.ConfigMapsGetter, config Config, clock clock.WithTicker, register func(metrics.Registerable) error) (*Fence, error) {
 	closed := metrics.NewGauge(&metrics.GaugeOpts{
 		Namespace:      "sandbox_apiserver",
 		Name:           "storage_fence_closed",
@@ -103,19 +128,23 @@ func New(etcd *clientv3.Client, configMaps corev1client.ConfigMapsGetter, config
 		return nil, fmt.Errorf("registering the metric of the storage fence: %w", err)
 	}
 	closed.Set(1)
-	return &Fence{
+	f := &Fence{
 		config:    config,
-		marker:    marker{kv: etcd.KV},
 		ledger:    ledger{name: config.ConfigMap, configMaps: configMaps.ConfigMaps(config.ConfigMap.Namespace)},
-		conn:      etcd.ActiveConnection(),
 		clock:     clock,
 		closed:    closed,
 		disturbed: make(chan struct{}, 1),
 		reason:    "the storage has not been verified yet",
-	}, nil
+	}
+	for _, storage := range storages {
+		f.storages = append(f.storages, &guarded{
+			name: storage.Name, marker: marker{kv: storage.Client.KV}, conn: storage.Client.ActiveConnection(),
+		})
+	}
+	return f, nil
 }
 
-// Run checks the storage, and opens and closes the fence accordingly, until ctx ends; then it records how far the storage got, which
+// Run checks the storages, and opens and closes the fence accordingly, until ctx ends; then it records how far they got, which
 // takes up to three times five seconds if etcd and kube-apiserver do not answer. End ctx after the last request and before etcd.
 //
 // It returns an error if another storage, or an earlier state of it, answers than before in the same process. The fence is closed for
@@ -126,7 +155,9 @@ func (f *Fence) Run(ctx context.Context) error {
 	defer watching.Wait()
 	watchCtx, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	watching.Go(func() { f.watchConnection(watchCtx) })
+	for _, storage := range f.storages {
+		watching.Go(func() { f.watchConnection(watchCtx, storage.conn) })
+	}
 
 	ticker := f.clock.NewTicker(checkPeriod)
 	defer ticker.Stop()
@@ -143,35 +174,34 @@ func (f *Fence) Run(ctx context.Context) error {
 	}
 }
 
-// check compares the storage with what is known of it. Its error is that of Run.
+// check compares the storages with what is known of them. Its error is that of Run.
 func (f *Fence) check(ctx context.Context) error {
 	if f.lost != nil {
 		return f.leave(ctx)
 	}
 	disturbances := f.disturbancesSoFar()
-	observed, err := f.observe(ctx)
+	lost, err := f.observe(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
 		f.close(ctx, fmt.Sprintf("the storage cannot be verified: %v", err))
 		return nil
-	case f.seen != nil && !observed.continues(*f.seen):
-		return f.lose(ctx, f.lossTo(observed))
+	case lost != nil:
+		return f.lose(ctx, *lost)
 	}
-	f.seen = &observed
 	if !f.admitted {
-		f.admit(ctx, observed, disturbances)
+		f.admit(ctx, disturbances)
 		return nil
 	}
 	f.open(ctx, disturbances)
 	if f.clock.Since(f.recordedAt) < f.config.Period {
 		return nil
 	}
-	return f.keepRecord(ctx, observed)
+	return f.keepRecord(ctx)
 }
 
-// finish records the last state of a storage that was served from.
+// finish records the last state of storages that were served from.
 func (f *Fence) finish(ctx context.Context) error {
 	switch {
 	case f.lost != nil:
@@ -179,45 +209,48 @@ func (f *Fence) finish(ctx context.Context) error {
 	case !f.admitted:
 		return nil
 	}
-	observed, err := f.observe(ctx)
-	if err != nil {
+	lost, err := f.observe(ctx)
+	switch {
+	case err != nil:
 		klog.FromContext(ctx).Error(err, "Cannot record how far the storage got", "configMap", f.config.ConfigMap)
 		return nil
+	case lost != nil:
+		return f.lose(ctx, *lost)
 	}
-	if !observed.continues(*f.seen) {
-		return f.lose(ctx, f.lossTo(observed))
-	}
-	return f.keepRecord(ctx, observed)
+	return f.keepRecord(ctx)
 }
 
-func (f *Fence) observe(ctx context.Context) (observation, error) {
+// observe looks at every storage. It returns the loss of the first that does not continue what was seen of it before.
+func (f *Fence) observe(ctx context.Context) (*loss, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	return f.marker.observe(ctx)
+	for _, storage := range f.storages {
+		observed, err := storage.marker.observe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if storage.seen != nil && !observed.continues(*storage.seen) {
+			return f.lossTo(observed, storage), nil
+		}
+		storage.seen = &observed
+	}
+	return nil, nil
 }
 
-// admit opens the fence for a storage that this process has not served from yet, if the record allows it.
-func (f *Fence) admit(ctx context.Context, observed observation, disturbances int) {
+// admit opens the fence for storages that this process has not served from yet, if the record allows it.
+func (f *Fence) admit(ctx context.Context, disturbances int) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	c, err := f.compare(ctx, observed)
+	c, err := f.compare(ctx)
 	if err != nil {
 		f.close(ctx, fmt.Sprintf("the record of the storage is not available: %v", err))
 		return
 	}
-	switch c.verdict {
-	case replaced, rolledBack:
-		f.closeForLoss(ctx, c.verdict, c.observed, c.recorded)
+	if losses := c.losses(); len(losses) != 0 {
+		f.closeForLoss(ctx, losses)
 		return
-	case accepted:
-		err = f.accept(ctx, c.observed, c.configMap)
-	case unrecorded:
-		// A storage that is served from before it is recorded is not protected.
-		err = f.record(ctx, c.observed, c.configMap)
-	case intact:
-		f.recorded = c.recorded.revision
 	}
-	if err != nil {
+	if err := f.recordAdmission(ctx, c); err != nil {
 		f.close(ctx, fmt.Sprintf("the storage cannot be recorded: %v", err))
 		return
 	}
@@ -225,24 +258,54 @@ func (f *Fence) admit(ctx context.Context, observed observation, disturbances in
 	f.open(ctx, disturbances)
 }
 
-// keepRecord raises the recorded high-water mark of a storage that is being served from. That it cannot be raised is no reason to
+// recordAdmission makes the storages the recorded ones, if they are not. A storage that is served from before it is recorded is not
+// protected.
+func (f *Fence) recordAdmission(ctx context.Context, c comparison) error {
+	stale := false
+	for _, finding := range c.findings {
+		switch finding.verdict {
+		case intact:
+			finding.storage.recorded = finding.recorded.revision
+			continue
+		case accepted:
+			if err := finding.storage.accept(ctx); err != nil {
+				return err
+			}
+		}
+		stale = true
+	}
+	if !stale {
+		return nil
+	}
+	return f.record(ctx, c.configMap)
+}
+
+// keepRecord raises the recorded high-water marks of storages that are being served from. That they cannot be raised is no reason to
 // refuse requests; that the record is of something else is, and its error is that of Run.
-func (f *Fence) keepRecord(ctx context.Context, observed observation) error {
-	if observed.revision <= f.recorded {
+func (f *Fence) keepRecord(ctx context.Context) error {
+	if !slices.ContainsFunc(f.storages, func(s *guarded) bool { return s.seen.revision > s.recorded }) {
 		return nil
 	}
 	f.recordedAt = f.clock.Now()
 	requestCtx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	c, err := f.compare(requestCtx, observed)
+	c, err := f.compare(requestCtx)
 	if err == nil {
-		switch {
-		case c.verdict == unrecorded, c.verdict == intact && c.recorded.revision < c.observed.revision:
-			err = f.record(requestCtx, c.observed, c.configMap)
-		case c.verdict == intact:
-			f.recorded = c.recorded.revision
-		default:
-			return f.lose(ctx, loss{reason: fmt.Sprintf("the storage %s is no longer the recorded one, which is %s", c.observed.token(), c.recorded)})
+		stale := false
+		for _, finding := range c.findings {
+			switch {
+			case finding.verdict == unrecorded:
+				stale = true
+			case finding.verdict != intact:
+				return f.lose(ctx, loss{reason: finding.storage.subject() + " is no longer the recorded one: " + finding.reason()})
+			case finding.recorded.revision < finding.storage.seen.revision:
+				stale = true
+			default:
+				finding.storage.recorded = finding.recorded.revision
+			}
+		}
+		if stale {
+			err = f.record(requestCtx, c.configMap)
 		}
 	}
 	if err != nil {
@@ -251,94 +314,125 @@ func (f *Fence) keepRecord(ctx context.Context, observed observation) error {
 	return nil
 }
 
-// comparison is that of the storage with the record of it. configMap is the one that has the record, nil if there is none.
-type comparison struct {
-	observed  observation
-	configMap *corev1.ConfigMap
-	verdict   verdict
-	recorded  record
-}
-
-// compare reads the record, and compares the storage with it. Another server may have moved on the mark and then the record since the
+// compare reads the record, and compares the storages with it. Another server may have moved on a mark and then the record since the
 // storage was observed. What seems lost is therefore looked at again: an intact storage has by then all that the record says.
-func (f *Fence) compare(ctx context.Context, observed observation) (comparison, error) {
+func (f *Fence) compare(ctx context.Context) (comparison, error) {
 	configMap, err := f.ledger.read(ctx)
 	if err != nil {
 		return comparison{}, err
 	}
-	v, recorded := f.judge(observed, configMap)
-	if v == replaced || v == rolledBack {
-		again, err := f.marker.observe(ctx)
-		if err != nil {
-			return comparison{}, err
+	c := comparison{configMap: configMap}
+	for _, storage := range f.storages {
+		found := f.judge(storage, configMap)
+		if found.isLoss() {
+			again, err := storage.marker.observe(ctx)
+			if err != nil {
+				return comparison{}, err
+			}
+			if !again.continues(*storage.seen) {
+				return comparison{}, fmt.Errorf("%s changed from %s to %s meanwhile", storage.subject(), storage.seen.token(), again.token())
+			}
+			storage.seen = &again
+			found = f.judge(storage, configMap)
 		}
-		if !again.continues(observed) {
-			return comparison{}, fmt.Errorf("the storage changed from %s to %s meanwhile", observed.token(), again.token())
-		}
-		observed = again
-		v, recorded = f.judge(observed, configMap)
+		c.findings = append(c.findings, found)
 	}
-	return comparison{observed, configMap, v, recorded}, nil
+	return c, nil
 }
 
-func (f *Fence) judge(observed observation, configMap *corev1.ConfigMap) (verdict, record) {
+// judge compares a storage, as it was last seen, with the record of it.
+func (f *Fence) judge(storage *guarded, configMap *corev1.ConfigMap) finding {
 	if configMap == nil {
-		return decide(observed, nil, ""), record{}
+		return finding{storage: storage, verdict: unrecorded}
 	}
-	recorded := parseRecord(configMap.Data)
-	token := configMap.Annotations[AcceptAnnotation]
-	if observed.identity == f.renamed {
-		token = observed.token()
+	token := ""
+	if own := storage.seen.token(); storage.seen.identity == storage.renamed ||
+		slices.Contains(strings.Split(configMap.Annotations[AcceptAnnotation], tokenSeparator), own) {
+		token = own
 	}
-	return decide(observed, &recorded, token), recorded
+	recorded := parseRecord(configMap.Data, storage.name)
+	found := finding{storage: storage, recorded: recorded, verdict: decide(*storage.seen, &recorded, token)}
+	if storage.name == "" {
+		found.elsewhere = f.recordedElsewhere(configMap)
+		if found.verdict == intact && len(found.elsewhere) != 0 {
+			found.verdict = displaced
+			if token != "" {
+				found.verdict = accepted
+			}
+		}
+	}
+	return found
 }
 
-// accept makes the observed storage the recorded one. It gets a new identity, so that neither a server that still remembers the lost
-// state nor that state itself, should it turn up again, is taken for its continuation.
-func (f *Fence) accept(ctx context.Context, observed observation, configMap *corev1.ConfigMap) error {
-	if observed.identity != f.renamed {
-		renamed, err := f.marker.rename(ctx, observed)
-		if err != nil {
-			return err
-		}
-		klog.FromContext(ctx).Info("The loss of storage was accepted", "token", observed.token(), "storage", renamed.identity)
-		f.seen, f.renamed = &renamed, renamed.identity
-		observed = renamed
+// recordedElsewhere returns the names of the storages in the record that this server does not use. It looks for the resources that are
+// stored there in another.
+func (f *Fence) recordedElsewhere(configMap *corev1.ConfigMap) []string {
+	names := recordedNames(configMap.Data)
+	for _, storage := range f.storages {
+		names.Delete(storage.name)
 	}
-	return f.record(ctx, observed, configMap)
+	return sets.List(names)
 }
 
-// record marks the current revision in the storage, then in the ConfigMap: a crash in between leaves a mark that is too low, never
-// one that the storage has not reached.
-func (f *Fence) record(ctx context.Context, observed observation, configMap *corev1.ConfigMap) error {
-	f.recordedAt = f.clock.Now()
-	if observed.marked < observed.revision {
-		advanced, err := f.marker.advance(ctx, observed)
-		if err != nil {
-			return err
-		}
-		f.seen = &advanced
-		observed = advanced
+// accept gives the storage a new identity, so that neither a server that still remembers the lost state nor that state itself, should it
+// turn up again, is taken for its continuation.
+func (s *guarded) accept(ctx context.Context) error {
+	if s.seen.identity == s.renamed {
+		return nil
 	}
-	if err := f.ledger.write(ctx, configMap, record{identity: observed.identity, revision: observed.marked}); err != nil {
+	renamed, err := s.marker.rename(ctx, *s.seen)
+	if err != nil {
 		return err
 	}
-	f.recorded = observed.marked
+	klog.FromContext(ctx).Info("The loss of storage was accepted", "token", s.seen.token(), "storage", renamed.identity)
+	s.seen, s.renamed = &renamed, renamed.identity
 	return nil
 }
 
+// record marks the current revisions in the storages, then in the ConfigMap: a crash in between leaves a mark that is too low, never
+// one that the storage has not reached.
+func (f *Fence) record(ctx context.Context, configMap *corev1.ConfigMap) error {
+	f.recordedAt = f.clock.Now()
+	for _, storage := range f.storages {
+		if storage.seen.marked < storage.seen.revision {
+			advanced, err := storage.marker.advance(ctx, *storage.seen)
+			if err != nil {
+				return err
+			}
+			storage.seen = &advanced
+		}
+	}
+	if err := f.ledger.write(ctx, configMap, f.marks()); err != nil {
+		return err
+	}
+	for _, storage := range f.storages {
+		storage.recorded = storage.seen.marked
+	}
+	return nil
+}
+
+// marks returns what is to be recorded of the storages as they were last seen.
+func (f *Fence) marks() map[string]string {
+	data := map[string]string{}
+	for _, storage := range f.storages {
+		maps.Copy(data, record{identity: storage.seen.identity, revision: storage.seen.marked}.data(storage.name))
+	}
+	return data
+}
+
 // lossTo returns the loss of the storage that was seen to the one that is observed now.
-func (f *Fence) lossTo(observed observation) loss {
-	l := loss{reason: fmt.Sprintf("the storage changed under the running server: it was %s at revision %d, it is %s at revision %d",
-		f.seen.identity, f.seen.revision, observed.identity, observed.revision)}
+func (f *Fence) lossTo(observed observation, storage *guarded) *loss {
+	seen := storage.seen
+	l := &loss{name: storage.name, reason: fmt.Sprintf("%s changed under the running server: it was %s at revision %d, it is %s at revision %d",
+		storage.subject(), seen.identity, seen.revision, observed.identity, observed.revision)}
 	if !f.admitted {
 		return l
 	}
-	l.held = &record{identity: f.seen.identity, revision: f.seen.marked}
-	if observed.identity == f.seen.identity {
+	l.held = &record{identity: seen.identity, revision: seen.marked}
+	if observed.identity == seen.identity {
 		// The marker may have survived the rollback, and the next process would see nothing amiss. Of a storage that was replaced this must
 		// not be recorded: should the right one come back, its marker would be too old.
-		l.held.revision = f.seen.revision
+		l.held.revision = seen.revision
 	}
 	return l
 }
@@ -357,24 +451,27 @@ func (f *Fence) leave(ctx context.Context) error {
 	}
 	requestCtx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if err := f.leaveRecord(requestCtx, *f.lost.held); err != nil {
+	if err := f.leaveRecord(requestCtx, f.lost.name, *f.lost.held); err != nil {
 		f.close(ctx, fmt.Sprintf("%s; what it held cannot be recorded: %v", f.lost.reason, err))
 		return nil
 	}
 	return errors.New(f.lost.reason)
 }
 
-// leaveRecord makes sure that the record is no lower than the given one, unless it is of another storage by now.
-func (f *Fence) leaveRecord(ctx context.Context, held record) error {
+// leaveRecord makes sure that the record of the named storage is no lower than the given one, unless it is of another by now.
+func (f *Fence) leaveRecord(ctx context.Context, name string, held record) error {
 	configMap, err := f.ledger.read(ctx)
 	if err != nil {
 		return err
 	}
+	data := f.marks()
 	if configMap != nil {
-		recorded := parseRecord(configMap.Data)
+		recorded := parseRecord(configMap.Data, name)
 		if recorded.identity != held.identity || recorded.revision >= held.revision {
 			return nil
 		}
+		data = maps.Clone(configMap.Data)
 	}
-	return f.ledger.write(ctx, configMap, held)
+	maps.Copy(data, held.data(name))
+	return f.ledger.write(ctx, configMap, data)
 }

@@ -195,7 +195,7 @@ func (c *mainCluster) configMap() *corev1.ConfigMap {
 
 func (c *mainCluster) recorded() record {
 	c.t.Helper()
-	return parseRecord(c.configMap().Data)
+	return parseRecord(c.configMap().Data, "")
 }
 
 func (c *mainCluster) annotate(value string) {
@@ -210,11 +210,15 @@ func (c *mainCluster) annotate(value string) {
 	}
 }
 
-// newFence returns the Fence of a server that has just started.
-func newFence(t *testing.T, s *storage, c *mainCluster) (*Fence, *testingclock.FakeClock) {
+// newFence returns the Fence of a server that has just started, and stores everything in s but what it stores in the others, by name.
+func newFence(t *testing.T, s *storage, c *mainCluster, others ...named) (*Fence, *testingclock.FakeClock) {
 	t.Helper()
 	clock := testingclock.NewFakeClock(time.Unix(0, 0))
-	f, err := New(s.client(), c.kube.CoreV1(), Config{
+	storages := []Storage{{Client: s.client()}}
+	for _, other := range others {
+		storages = append(storages, Storage{Name: other.name, Client: other.storage.client()})
+	}
+	f, err := New(storages, c.kube.CoreV1(), Config{
 		ConfigMap: types.NamespacedName{Namespace: "system", Name: ConfigMapName},
 		Period:    DefaultPeriod,
 	}, clock, metrics.NewKubeRegistry().Register)
@@ -222,6 +226,12 @@ func newFence(t *testing.T, s *storage, c *mainCluster) (*Fence, *testingclock.F
 		t.Fatal(err)
 	}
 	return f, clock
+}
+
+// named is a storage for some resources alone.
+type named struct {
+	name    string
+	storage *storage
 }
 
 func check(t *testing.T, f *Fence) {
@@ -246,12 +256,15 @@ func expectClosed(t *testing.T, f *Fence, because string) {
 }
 
 // served returns the record after a server has come and gone.
-func served(t *testing.T, s *storage, c *mainCluster) record {
+func served(t *testing.T, s *storage, c *mainCluster, others ...named) record {
 	t.Helper()
-	f, _ := newFence(t, s, c)
+	f, _ := newFence(t, s, c, others...)
 	check(t, f)
 	expectOpen(t, f)
 	s.grow(3)
+	for _, other := range others {
+		other.storage.grow(3)
+	}
 	if err := f.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -274,8 +287,8 @@ func TestFirstStartRecordsTheStorage(t *testing.T) {
 	check(t, f)
 	expectOpen(t, f)
 	got := c.recorded()
-	if got.identity != f.seen.identity || got.identity.uuid == "" || got.identity.clusterID == 0 {
-		t.Errorf("identity %s is recorded, want %s", got.identity, f.seen.identity)
+	if got.identity != f.storages[0].seen.identity || got.identity.uuid == "" || got.identity.clusterID == 0 {
+		t.Errorf("identity %s is recorded, want %s", got.identity, f.storages[0].seen.identity)
 	}
 	if got.revision < 4 {
 		t.Errorf("revision %d is recorded, want one after the 3 writes", got.revision)
@@ -439,14 +452,20 @@ func TestLossIsLoggedOnceWithTheCommandThatAcceptsIt(t *testing.T) {
 	}
 }
 
-// lossToken returns the value that accepts the loss which keeps the fence closed.
-func lossToken(t *testing.T, f *Fence) string {
+// observe returns the state of the first storage.
+func observe(t *testing.T, f *Fence) observation {
 	t.Helper()
-	observed, err := f.observe(t.Context())
+	observed, err := f.storages[0].marker.observe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return observed.token()
+	return observed
+}
+
+// lossToken returns the value that accepts the loss which keeps the fence closed.
+func lossToken(t *testing.T, f *Fence) string {
+	t.Helper()
+	return observe(t, f).token()
 }
 
 func TestAcceptedLossOpensWithoutRestart(t *testing.T) {
@@ -473,8 +492,8 @@ func TestAcceptedLossOpensWithoutRestart(t *testing.T) {
 			c.annotate(token)
 			check(t, f)
 			expectOpen(t, f)
-			if got := c.recorded(); got.identity == lost.identity || got.identity != f.seen.identity {
-				t.Errorf("after the acceptance %s is recorded, want the new identity %s and not %s", got.identity, f.seen.identity, lost.identity)
+			if got := c.recorded(); got.identity == lost.identity || got.identity != f.storages[0].seen.identity {
+				t.Errorf("after the acceptance %s is recorded, want the new identity %s and not %s", got.identity, f.storages[0].seen.identity, lost.identity)
 			}
 			if got, ok := c.configMap().Annotations[AcceptAnnotation]; ok {
 				t.Errorf("the annotation %q is still there", got)
@@ -565,10 +584,7 @@ func TestHighWaterMarkIsWrittenOnceAPeriodIfItMoved(t *testing.T) {
 	if got := pass(3*DefaultPeriod, 0); got != 1 {
 		t.Errorf("%d writes in 3 periods after a single change, want 1", got)
 	}
-	observed, err := f.observe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	observed := observe(t, f)
 	compareRecords(t, record{identity: observed.identity, revision: observed.revision}, c.recorded())
 }
 
@@ -584,8 +600,8 @@ func TestDeletedRecordIsWrittenAgain(t *testing.T) {
 	clock.Step(DefaultPeriod)
 	check(t, f)
 	expectOpen(t, f)
-	if got := c.recorded().identity; got != f.seen.identity {
-		t.Errorf("%s is recorded, want %s", got, f.seen.identity)
+	if got := c.recorded().identity; got != f.storages[0].seen.identity {
+		t.Errorf("%s is recorded, want %s", got, f.storages[0].seen.identity)
 	}
 }
 
@@ -595,7 +611,7 @@ func TestRecordOfAnotherStorageEndsTheProcess(t *testing.T) {
 	f, clock := newFence(t, s, c)
 	check(t, f)
 	foreign := record{identity: storageA, revision: 1}
-	if err := f.ledger.write(t.Context(), c.configMap(), foreign); err != nil {
+	if err := f.ledger.write(t.Context(), c.configMap(), foreign.data("")); err != nil {
 		t.Fatal(err)
 	}
 	s.grow(1)

@@ -6,6 +6,7 @@ package fence
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/connectivity"
 	"k8s.io/klog/v2"
@@ -19,8 +20,8 @@ type connection interface {
 
 // watchConnection closes the fence on every change of the connection and asks for a check. Other clients of the same etcd may find
 // their way to its successor before a check does.
-func (f *Fence) watchConnection(ctx context.Context) {
-	for f.conn.WaitForStateChange(ctx, f.conn.GetState()) {
+func (f *Fence) watchConnection(ctx context.Context, conn connection) {
+	for conn.WaitForStateChange(ctx, conn.GetState()) {
 		f.disturb(ctx)
 	}
 }
@@ -68,16 +69,21 @@ func (f *Fence) close(ctx context.Context, reason string) {
 	f.setReason(ctx, reason)
 }
 
-// closeForLoss closes the fence until somebody accepts the loss, and says how that is done.
-func (f *Fence) closeForLoss(ctx context.Context, v verdict, observed observation, recorded record) {
-	reason := lossReason(v, observed, recorded) + "; an administrator finds in the log of the server how to accept the loss"
+// closeForLoss closes the fence until somebody accepts the losses, and says how that is done.
+func (f *Fence) closeForLoss(ctx context.Context, losses []finding) {
+	var reasons, tokens []string
+	for _, loss := range losses {
+		reasons = append(reasons, loss.reason())
+		tokens = append(tokens, loss.storage.seen.token())
+	}
+	reason := strings.Join(reasons, "; ") + "; an administrator finds in the log of the server how to accept the loss"
 	if f.closedBecause() == reason {
 		return
 	}
 	f.close(ctx, reason)
 	klog.FromContext(ctx).Error(nil, "Data was lost from the storage. Put it back and restart; or accept the loss, and with it the deletion of every Pod "+
 		"and PersistentVolumeClaim whose Sandbox is gone", "command", fmt.Sprintf("kubectl -n %s annotate --overwrite configmap %s %s=%s",
-		f.config.ConfigMap.Namespace, f.config.ConfigMap.Name, AcceptAnnotation, observed.token()))
+		f.config.ConfigMap.Namespace, f.config.ConfigMap.Name, AcceptAnnotation, strings.Join(tokens, tokenSeparator)))
 }
 
 // setReason needs mu. It logs changes alone, so that checks may repeat what they found.

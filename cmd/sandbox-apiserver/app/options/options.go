@@ -215,7 +215,11 @@ func (o *Options) ApplyTo(ctx context.Context, config *genericapiserver.Recommen
 		if err != nil {
 			return nil, err
 		}
-		companions.Fence, err = o.StorageFence.ApplyTo(config, o.Recommended.Etcd.StorageConfig.Transport, namespace)
+		etcds, err := factory.Etcds(o.Recommended.Etcd)
+		if err != nil {
+			return nil, err
+		}
+		companions.Fence, err = o.StorageFence.ApplyTo(config, etcds, namespace)
 		if err != nil {
 			return nil, err
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/etcdclient"
+	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/factory"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/storage/fence"
 )
 
@@ -35,18 +35,22 @@ func (o *StorageFenceOptions) AddFlags(fs *pflag.FlagSet) {
 		"ConfigMap in --namespace that remembers what etcd held. Servers of different storages must not share one.")
 }
 
-// ApplyTo puts the fence into the handler chain and the readiness of the server. config must have its ClientConfig. What it
-// returns is to be run, from before the first request until after the last: see fence.Fence.Run.
-func (o *StorageFenceOptions) ApplyTo(config *genericapiserver.RecommendedConfig, etcd storagebackend.TransportConfig, namespace string) (func(context.Context) error, error) {
-	client, err := etcdclient.New(etcd)
-	if err != nil {
-		return nil, err
+// ApplyTo puts a fence around all of the etcds into the handler chain and the readiness of the server. config must have its
+// ClientConfig. What it returns is to be run, from before the first request until after the last: see fence.Fence.Run.
+func (o *StorageFenceOptions) ApplyTo(config *genericapiserver.RecommendedConfig, etcds []factory.Etcd, namespace string) (func(context.Context) error, error) {
+	var storages []fence.Storage
+	for _, etcd := range etcds {
+		client, err := etcdclient.New(etcd.Transport)
+		if err != nil {
+			return nil, err
+		}
+		storages = append(storages, fence.Storage{Name: etcd.Name, Client: client})
 	}
 	core, err := corev1client.NewForConfig(config.ClientConfig)
 	if err != nil {
 		return nil, err
 	}
-	f, err := fence.New(client, core, fence.Config{
+	f, err := fence.New(storages, core, fence.Config{
 		ConfigMap: types.NamespacedName{Namespace: namespace, Name: o.ConfigMapName},
 		Period:    fence.DefaultPeriod,
 	}, clock.RealClock{}, legacyregistry.Register)
@@ -59,6 +63,10 @@ func (o *StorageFenceOptions) ApplyTo(config *genericapiserver.RecommendedConfig
 		return chain(f.WithFence(handler, c.Serializer), c)
 	}
 	return func(ctx context.Context) error {
-		return errors.Join(f.Run(ctx), client.Close())
+		err := f.Run(ctx)
+		for _, storage := range storages {
+			err = errors.Join(err, storage.Client.Close())
+		}
+		return err
 	}, nil
 }
