@@ -10,20 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
@@ -69,121 +63,6 @@ func TestWarmClaimTransactions(t *testing.T) {
 	if diff := cmp.Diff([][]string{{claimKey}}, got[1:]); diff != "" {
 		t.Errorf("transactions after the request (-want +got):\n%s", diff)
 	}
-}
-
-// sandboxWatch records to whom the Sandboxes of a namespace belong at every moment.
-type sandboxWatch struct {
-	watcher         watch.Interface
-	stopping, ended chan struct{}
-	// These belong to the watching goroutine until ended is closed.
-	claimOf map[types.UID]types.UID
-	live    map[types.UID]sets.Set[types.UID]
-	most    map[types.UID]int
-	errs    []error
-}
-
-// watchSandboxes begins to watch the Sandboxes of a namespace.
-func watchSandboxes(t *testing.T, namespace string) *sandboxWatch {
-	t.Helper()
-	list, err := sandboxes(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: sandboxes(namespace).Watch})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &sandboxWatch{
-		watcher: watcher, stopping: make(chan struct{}), ended: make(chan struct{}),
-		claimOf: map[types.UID]types.UID{}, live: map[types.UID]sets.Set[types.UID]{}, most: map[types.UID]int{},
-	}
-	go w.run()
-	return w
-}
-
-func (w *sandboxWatch) run() {
-	defer close(w.ended)
-	for event := range w.watcher.ResultChan() {
-		sandbox, ok := event.Object.(*v1beta1.Sandbox)
-		if !ok {
-			select {
-			case <-w.stopping:
-			default:
-				w.errs = append(w.errs, fmt.Errorf("watching Sandboxes: %s %+v", event.Type, event.Object))
-			}
-			continue
-		}
-		w.observe(event.Type, sandbox)
-	}
-}
-
-func (w *sandboxWatch) observe(event watch.EventType, sandbox *v1beta1.Sandbox) {
-	for _, owned := range w.live {
-		owned.Delete(sandbox.UID)
-	}
-	owner := metav1.GetControllerOf(sandbox)
-	if owner == nil {
-		return
-	}
-	if before := w.claimOf[sandbox.UID]; before != "" && before != owner.UID {
-		w.errs = append(w.errs, fmt.Errorf("Sandbox %s was that of claim %s and then of %s %s", sandbox.Name, before, owner.Kind, owner.Name))
-	}
-	if owner.Kind == "SandboxClaim" {
-		w.claimOf[sandbox.UID] = owner.UID
-	}
-	if event == watch.Deleted || sandbox.DeletionTimestamp != nil {
-		return
-	}
-	if w.live[owner.UID] == nil {
-		w.live[owner.UID] = sets.New[types.UID]()
-	}
-	w.live[owner.UID].Insert(sandbox.UID)
-	w.most[owner.UID] = max(w.most[owner.UID], w.live[owner.UID].Len())
-}
-
-// check ends the watch and fails the test if an owner had more Sandboxes at once than it may have, or a Sandbox two claims. A claim
-// may have one.
-func (w *sandboxWatch) check(t *testing.T, pool types.UID, replicas int) {
-	t.Helper()
-	select {
-	case <-w.ended:
-		t.Error("the watch of Sandboxes ended before the test")
-	default:
-	}
-	close(w.stopping)
-	w.watcher.Stop()
-	<-w.ended
-	for _, err := range w.errs {
-		t.Error(err)
-	}
-	for owner, most := range w.most {
-		if allowed := map[bool]int{true: replicas, false: 1}[owner == pool]; most > allowed {
-			t.Errorf("owner %s had %d Sandboxes at once, and may have %d", owner, most, allowed)
-		}
-	}
-	if w.most[pool] == 0 {
-		t.Error("the watch saw no member")
-	}
-}
-
-// TestPoolSizeAcrossCrashes kills the controller while it fills a pool: what it did before counts.
-func TestPoolSizeAcrossCrashes(t *testing.T) {
-	namespace := newNamespace(t)
-	seen := watchSandboxes(t, namespace)
-	createTemplate(t, namespace)
-	const replicas = 60
-	pool := createPool(t, namespace, replicas)
-	for _, some := range []int{replicas / 4, replicas / 2} {
-		eventually(t, "a part of the members", func(ctx context.Context) error {
-			if members, err := ownedBy(ctx, namespace, pool.UID); err != nil || len(members) < some {
-				return errors.Join(err, fmt.Errorf("there are %d", len(members)))
-			}
-			return nil
-		})
-		restart(t, sandboxController)
-	}
-	awaitPool(t, namespace, replicas)
-	seen.check(t, pool.UID, replicas)
 }
 
 // TestClaimsAcrossCrashes kills programs while claims are made, more of them than there are members. A watch does not outlast the server,
@@ -305,9 +184,6 @@ func TestTTLAcrossRestart(t *testing.T) {
 // runWith runs a program with more arguments until the end of the test.
 func runWith(t *testing.T, program string, args ...string) {
 	t.Helper()
-	if err := env.killProgram(t.Context(), program); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
@@ -315,62 +191,17 @@ func runWith(t *testing.T, program string, args ...string) {
 			t.Error(err)
 		}
 	})
-	if _, err := env.cluster.Start(t.Context(), program, 1, args...); err != nil {
-		t.Fatal(err)
-	}
+	startWith(t, program, args...)
 }
 
-// TestPoolGracePeriod proves that members which never become ready are replaced after a while, unless no replacement could do better.
-func TestPoolGracePeriod(t *testing.T) {
-	runWith(t, sandboxController, "--sandbox-warm-pool-readiness-grace-period=3s", "--sandbox-warm-pool-unschedulable-recheck-interval=1s")
-	stuck, unschedulable := newNamespace(t), newNamespace(t)
-	createTemplate(t, stuck, framework.Blueprint(func(s *v1beta1.Sandbox) { s.Spec.PodTemplate.Spec.SchedulerName = "nobody" }))
-	createTemplate(t, unschedulable, framework.Blueprint(func(s *v1beta1.Sandbox) {
-		s.Spec.PodTemplate.Spec.NodeSelector = map[string]string{"no": "such"}
-	}))
-	held := createPool(t, unschedulable, 1)
-	pool := createPool(t, stuck, 1)
-	var first types.UID
-	eventually(t, "a replacement", func(ctx context.Context) error {
-		members, err := ownedBy(ctx, stuck, pool.UID)
-		if err != nil || len(members) != 1 {
-			return errors.Join(err, fmt.Errorf("there are %d members", len(members)))
-		}
-		if first == "" {
-			first = members[0].UID
-		}
-		if members[0].UID == first {
-			return errors.New("it is the first member")
-		}
-		return nil
-	})
-	eventually(t, "a warning", func(ctx context.Context) error {
-		events, err := env.kube.EventsV1().Events(unschedulable).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, event := range events.Items {
-			if event.Reason == "WarmPoolNotProgressing" && event.Type == corev1.EventTypeWarning && event.Regarding.UID == held.UID &&
-				strings.HasPrefix(event.Note, "1/1 sandboxes are unschedulable") {
-				return nil
-			}
-		}
-		return fmt.Errorf("there are %d others", len(events.Items))
-	})
-	eventually(t, "the condition", func(ctx context.Context) error {
-		pool, err := pools(unschedulable).Get(ctx, poolName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		got := meta.FindStatusCondition(pool.Status.Conditions, extensionsv1beta1.WarmPoolConditionProgressing)
-		if got == nil || got.Status != metav1.ConditionFalse || got.Reason != extensionsv1beta1.WarmPoolReasonUnschedulable {
-			return fmt.Errorf("it is %+v", got)
-		}
-		return nil
-	})
-	members, err := ownedBy(t.Context(), unschedulable, held.UID)
-	if err != nil || len(members) != 1 || time.Since(members[0].CreationTimestamp.Time) < 3*time.Second {
-		t.Errorf("%v, the members that find no node are %+v", err, members)
+// startWith kills a program and starts it with more arguments.
+func startWith(t *testing.T, program string, args ...string) {
+	t.Helper()
+	if err := env.killProgram(t.Context(), program); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.cluster.Start(t.Context(), program, 1, args...); err != nil {
+		t.Fatal(err)
 	}
 }
 
