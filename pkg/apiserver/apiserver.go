@@ -70,6 +70,7 @@ func NewConfig(serialization Serialization, extra ExtraConfig) *Config {
 // either.
 func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	c.knowWhoAsks()
+	c.GenericConfig.Authorization.Authorizer = namesLast{c.GenericConfig.Authorization.Authorizer}
 	completed := c.GenericConfig.Complete()
 	server, err := completed.New("sandbox-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
