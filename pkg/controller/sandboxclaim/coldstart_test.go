@@ -6,6 +6,7 @@ package sandboxclaim
 import (
 	"errors"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,10 @@ func noAnswer() error { return apierrors.NewTimeoutError("the answer was lost", 
 
 func exceededQuota() error {
 	return apierrors.NewForbidden(agentsv1beta1.Resource("sandboxes"), testName, errors.New("exceeded quota"))
+}
+
+func invalidSandbox() error {
+	return apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, testName, field.ErrorList{field.Required(field.NewPath("spec"), "")})
 }
 
 // startedCold marks a claim for which a Sandbox is being made.
@@ -263,7 +268,7 @@ func TestClaimWhoseColdStartWasRefusedTakesAMember(t *testing.T) {
 func TestRefusalDoesNotEndAColdStartWithoutAnAnswer(t *testing.T) {
 	refusals := map[string]error{
 		"for now":  exceededQuota(),
-		"for good": apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, testName, field.ErrorList{field.Required(field.NewPath("spec"), "")}),
+		"for good": invalidSandbox(),
 	}
 	for name, refusal := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -350,4 +355,104 @@ func TestC11SilentSandboxDisappears(t *testing.T) {
 			f.wantWrites()
 		})
 	}
+}
+
+// TestColdStartWithoutAnAnswerIsGivenUpInTheEnd: while each attempt is refused the claim would wait for ever, with a member ready for it.
+func TestColdStartWithoutAnAnswerIsGivenUpInTheEnd(t *testing.T) {
+	for name, begin := range map[string]func(*fixture){
+		"by this process": func(f *fixture) {
+			f.created(testClaim()).createLoses(false)
+			f.mustRetry()
+			f.heal()
+		},
+		"by the one before": func(f *fixture) { f.Everywhere(testClaim(startedCold)) },
+	} {
+		for kind, refusal := range map[string]error{"for now": exceededQuota(), "for good": invalidSandbox()} {
+			t.Run(name+", refused "+kind, func(t *testing.T) {
+				f := newFixture(t).Everywhere(testPool(), testTemplate())
+				begin(f)
+				f.Refuse("create", "sandboxes", refusal)
+				f.Everywhere(testMember())
+				f.bindGives(testMember())
+				f.sync()
+				if after, _ := f.Pass(); after != maxRequestAge {
+					t.Errorf("the next pass is due after %v", after)
+				}
+				f.clock.Step(maxRequestAge - time.Nanosecond)
+				f.wantColdStartAfterPass(true)
+				f.clock.Step(time.Nanosecond)
+				f.wantColdStartAfterPass(false)
+				f.Requests()
+				f.MustPass()
+				f.wantWrites("create sandboxclaims/bind", "patch sandboxclaims")
+				f.wantOnly("p1-x")
+			})
+		}
+	}
+}
+
+// wantColdStartAfterPass makes a pass over a claim whose Sandbox cannot be made, and checks whether the claim says after it that it is being
+// made. The next pass is due soon.
+func (f *fixture) wantColdStartAfterPass(want bool) {
+	f.T.Helper()
+	f.sync()
+	if after, _ := f.Pass(); after != time.Nanosecond {
+		f.T.Errorf("the next pass is due after %v", after)
+	}
+	f.sync()
+	if got := extensionsv1beta1.StartedCold(f.live().Status.Conditions); got != want {
+		f.T.Errorf("cold start goes on: %v, want %v", got, want)
+	}
+}
+
+// TestLostAnswerBeforeTheEndOfAColdStart: the time begins anew with each request that got no answer.
+func TestLostAnswerBeforeTheEndOfAColdStart(t *testing.T) {
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), testClaim(startedCold))
+	f.Refuse("create", "sandboxes", exceededQuota())
+	f.mustRetry()
+	f.heal()
+	f.clock.Step(maxRequestAge)
+	f.sync()
+	f.createLoses(false)
+	f.mustRetry()
+	f.heal()
+	f.sync()
+	f.Refuse("create", "sandboxes", exceededQuota())
+	if after, _ := f.Pass(); after != maxRequestAge {
+		t.Errorf("the next pass is due after %v", after)
+	}
+	if !extensionsv1beta1.StartedCold(f.live().Status.Conditions) {
+		t.Error("the cold start was given up")
+	}
+}
+
+// TestColdStartThatWasCarriedOutIsNotGivenUp: the cache may be late by then.
+func TestColdStartThatWasCarriedOutIsNotGivenUp(t *testing.T) {
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.createLoses(true)
+	f.mustRetry()
+	f.heal()
+	f.InCache(f.live())
+	f.Refuse("create", "sandboxes", invalidSandbox())
+	f.MustPass()
+	f.clock.Step(maxRequestAge)
+	f.InCache(f.live(), testMember())
+	f.MustPass()
+	f.wantOnly("c1")
+	if !extensionsv1beta1.StartedCold(f.live().Status.Conditions) {
+		t.Error("the cold start was given up")
+	}
+}
+
+// TestClaimThatCannotBeStartedColdWaitsForMembers: what refuses its Sandbox may never change, and members may come.
+func TestClaimThatCannotBeStartedColdWaitsForMembers(t *testing.T) {
+	f := newFixture(t).Everywhere(testPool(), testTemplate()).created(testClaim())
+	f.Refuse("create", "sandboxes", exceededQuota())
+	for range 2 {
+		f.mustRetry()
+		f.sync()
+	}
+	f.queued()
+	f.sandboxHandler().OnAdd(testMember(), false)
+	f.wantQueued("c1")
 }

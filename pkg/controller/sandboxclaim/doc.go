@@ -14,7 +14,8 @@
 //   - a Sandbox that is made for a claim has its name, so that a second create fails, and is answered by a live read;
 //   - before it is made the claim says so, by a write that is conditional on its version: bindings that are under way fail then, and the
 //     API server makes no others. That ends with the Sandbox, or when each request to make it was refused. A controller that finds such
-//     a claim cannot know that, and goes on with it;
+//     a claim cannot know that, and goes on with it as if a request had got no answer. What such a request may do yet ends when others
+//     have been refused for so long that no server can still have it;
 //   - that there is no pool, no template or no Sandbox is believed only after a live read, and so is a refusal by the template, because
 //     clients give up on these.
 package sandboxclaim

@@ -109,6 +109,8 @@ type coldStart struct {
 	claim types.UID
 	// open says that there may be a request to make it that nobody waits for any more. It may be carried out yet.
 	open bool
+	// refusedAt is when, after that request, another was refused for the first time. Zero means that none was.
+	refusedAt time.Time
 	// made says that the Sandbox has been there.
 	made bool
 }

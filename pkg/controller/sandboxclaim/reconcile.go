@@ -25,6 +25,9 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/controller/patch"
 )
 
+// again is the delay before the next pass where this one has left work for it. It is not nothing, because that would mean never.
+const again = time.Nanosecond
+
 // outcome is what a pass has come to, before the claim is told of it.
 type outcome struct {
 	// claim is the claim in its latest version.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,10 +45,14 @@ func (c *Controller) startCold(ctx context.Context, o *outcome, from source) {
 		return
 	}
 	sandbox, created, err := c.createSandbox(ctx, o.claim, desired)
+	switch {
+	case err == nil:
+	case !answered(err):
+		c.coldStarts.note(o.claim, coldStart{open: true})
+	case !apierrors.IsTooManyRequests(err) && !failure.Unavailable(err):
+		sandbox, err = c.settle(ctx, o, err)
+	}
 	if err != nil {
-		if !answered(err) {
-			c.coldStarts.note(o.claim, coldStart{open: true})
-		}
 		c.notMade(o, err)
 		return
 	}
@@ -95,13 +100,45 @@ func (c *Controller) commit(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// mayBeMade says whether the claim's Sandbox may come into being without anything being done for it. That never ends for want of an
-// answer: only the Sandbox itself proves that none will be made.
+// mayBeMade says whether the claim's Sandbox may come into being without anything being done for it.
 func (c *Controller) mayBeMade(claim *extensionsv1beta1.SandboxClaim) bool {
 	if start, known := c.coldStarts.of(claim); known {
 		return start.open
 	}
 	return extensionsv1beta1.StartedCold(claim.Status.Conditions)
+}
+
+// maxRequestAge is for how long requests must have been refused until one from before, which got no answer, is taken for refused too. It is
+// twice the time after which API servers end a request of their own accord, whose default is a minute (--request-timeout).
+const maxRequestAge = 2 * time.Minute
+
+// settle decides what the refusal of a request to make the Sandbox means for an earlier one that got no answer: nothing, until servers that
+// do their work have long had the time to end it. Otherwise the claim could wait for ever, for a quota that members of its pool use up,
+// while others are given these members. It returns the Sandbox if that has been made after all, or else the refusal.
+func (c *Controller) settle(ctx context.Context, o *outcome, refusal error) (*agentsv1beta1.Sandbox, error) {
+	start, _ := c.coldStarts.of(o.claim)
+	if !start.open {
+		return nil, refusal
+	}
+	now := c.config.Clock.Now()
+	if start.refusedAt.IsZero() {
+		start.refusedAt = now
+		c.coldStarts.note(o.claim, start)
+	}
+	if o.after = start.refusedAt.Add(maxRequestAge).Sub(now); o.after > 0 {
+		return nil, refusal
+	}
+	live, err := c.liveSandbox(ctx, o.claim.Namespace, o.claim.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case live != nil && claimedsandbox.Controls(o.claim, live):
+		return live, nil
+	}
+	c.coldStarts.note(o.claim, coldStart{})
+	// The next pass may find a member for the claim.
+	o.after = again
+	return nil, refusal
 }
 
 // createSandbox creates the Sandbox of the claim, or finds it created.

@@ -53,6 +53,8 @@ func (c *Controller) provide(ctx context.Context, o *outcome) {
 		}
 	}
 	c.startCold(ctx, o, from)
+	// If none could be made, a member will do as soon as there is one.
+	wait = c.takesMembers(o.claim)
 }
 
 // takesMembers says whether a member of the pool will do for the claim, and no Sandbox is being made for it.
