@@ -611,13 +611,7 @@ func TestReads(t *testing.T) {
 		row{id: "columns", rule: "kubectl get shows Name, Ready, Reason and Age", run: func(t *tester) {
 			namespace := newNamespace(t)
 			create(t, namespace, "box", framework.Suspended)
-			table := table(t, namespace)
-			var columns []string
-			for _, column := range table.ColumnDefinitions {
-				if column.Priority == 0 {
-					columns = append(columns, column.Name)
-				}
-			}
+			columns := columnsOf(table(t, env.agents.AgentsV1beta1().RESTClient(), namespace, "sandboxes"))
 			if diff := cmp.Diff([]string{"Name", "Ready", "Reason", "Age"}, columns); diff != "" {
 				t.Errorf("columns (-want +got):\n%s", diff)
 			}
@@ -626,7 +620,7 @@ func TestReads(t *testing.T) {
 			namespace := newNamespace(t)
 			create(t, namespace, "box", framework.Suspended)
 			await(t, namespace, "box", suspended())
-			cells := table(t, namespace).Rows[0].Cells
+			cells := table(t, env.agents.AgentsV1beta1().RESTClient(), namespace, "sandboxes").Rows[0].Cells
 			if len(cells) < 4 || cells[0] != "box" || cells[1] != "False" || cells[2] != "SandboxSuspended" || !strings.HasSuffix(fmt.Sprint(cells[3]), "s") {
 				t.Errorf("got %v", cells)
 			}
@@ -636,7 +630,7 @@ func TestReads(t *testing.T) {
 				namespace := newNamespace(t)
 				createWithPod(t, namespace, "box", podReady)
 				await(t, namespace, "box", ready())
-				table := table(t, namespace)
+				table := table(t, env.agents.AgentsV1beta1().RESTClient(), namespace, "sandboxes")
 				cells := map[string]any{}
 				for i, column := range table.ColumnDefinitions {
 					cells[column.Name] = table.Rows[0].Cells[i]
@@ -648,10 +642,10 @@ func TestReads(t *testing.T) {
 	)
 }
 
-// table returns the sandboxes of a namespace as kubectl get asks for them.
-func table(t *tester, namespace string) *metav1.Table {
+// table returns the only object of a resource in a namespace as kubectl get asks for it.
+func table(t *tester, client rest.Interface, namespace, resource string) *metav1.Table {
 	t.Helper()
-	data, err := env.agents.AgentsV1beta1().RESTClient().Get().Namespace(namespace).Resource("sandboxes").
+	data, err := client.Get().Namespace(namespace).Resource(resource).
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -661,4 +655,15 @@ func table(t *tester, namespace string) *metav1.Table {
 		t.Fatalf("%v, got %s", err, data)
 	}
 	return table
+}
+
+// columnsOf returns the columns that are shown without asking for more.
+func columnsOf(table *metav1.Table) []string {
+	var columns []string
+	for _, column := range table.ColumnDefinitions {
+		if column.Priority == 0 {
+			columns = append(columns, column.Name)
+		}
+	}
+	return columns
 }

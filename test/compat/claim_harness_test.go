@@ -394,6 +394,17 @@ func mostAtOnce(events []watch.Event, owner types.UID) int {
 	return most
 }
 
+// everControlled returns how many Sandboxes an object ever controlled.
+func everControlled(events []watch.Event, owner types.UID) int {
+	all := sets.New[types.UID]()
+	for _, event := range events {
+		if sandbox, ok := event.Object.(*v1beta1.Sandbox); ok && controls(owner, sandbox) {
+			all.Insert(sandbox.UID)
+		}
+	}
+	return all.Len()
+}
+
 // stays fails the row as soon as a pool does not have exactly these members within a while.
 func stays(t *tester, pool *extensionsv1beta1.SandboxWarmPool, want sets.Set[types.UID]) {
 	t.Helper()

@@ -382,16 +382,20 @@ var (
 	conflict  = []int32{409}
 )
 
-// recorded returns the events about a Sandbox that have a reason.
-func recorded(t *tester, namespace, sandbox, reason string) []eventsv1.Event {
+// recorded returns the events about an object that have a reason.
+func recorded(t *tester, namespace, kind, name, reason string) []eventsv1.Event {
+	t.Helper()
+	return slices.DeleteFunc(eventsAbout(t, namespace, kind, name), func(e eventsv1.Event) bool { return e.Reason != reason })
+}
+
+// eventsAbout returns the events about an object.
+func eventsAbout(t *tester, namespace, kind, name string) []eventsv1.Event {
 	t.Helper()
 	list, err := env.kube.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool {
-		return e.Regarding.Kind != "Sandbox" || e.Regarding.Name != sandbox || e.Reason != reason
-	})
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != kind || e.Regarding.Name != name })
 }
 
 // next returns the next event of a watch.

@@ -1,9 +1,9 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compat holds the contract of Sandbox as a table: each row is one rule that a client of agents.x-k8s.io/v1beta1 may rely on,
-// what is done and what must be observed. It looks from outside only, so that the same rows run against any cluster that serves
-// the group, however it does.
+// Package compat holds the contract of Sandboxes, templates, pools and claims as a table: each row is one rule that a client of
+// agents.x-k8s.io/v1beta1 or extensions.agents.x-k8s.io/v1beta1 may rely on, what is done and what must be observed. It looks from
+// outside only, so that the same rows run against any cluster that serves the groups, however it does.
 //
 // By default the cluster is a light one that the tests start. With -kubeconfig, or COMPAT_KUBECONFIG, it is that of the file. Where
 // sandboxes have no suspend subresource, that is another implementation: rows that only this project promises are then reported

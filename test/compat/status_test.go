@@ -363,7 +363,7 @@ func TestEvents(t *testing.T) {
 	told := func(t *tester, namespace, reason, kind string) {
 		t.Helper()
 		eventually(t, "event "+reason, func(context.Context) error {
-			events := recorded(t, namespace, "box", reason)
+			events := recorded(t, namespace, "Sandbox", "box", reason)
 			if len(events) == 0 {
 				return errors.New("there is none")
 			}
@@ -382,7 +382,7 @@ func TestEvents(t *testing.T) {
 			told(t, namespace, v1beta1.SandboxReasonMultiplePods, corev1.EventTypeWarning)
 			existing(t, namespace, "third", first.Labels, controllerOf(sandbox))
 			await(t, namespace, "box", notReady(v1beta1.SandboxReasonMultiplePods, "(3)"))
-			if got := recorded(t, namespace, "box", v1beta1.SandboxReasonMultiplePods); len(got) != 1 || got[0].Series != nil {
+			if got := recorded(t, namespace, "Sandbox", "box", v1beta1.SandboxReasonMultiplePods); len(got) != 1 || got[0].Series != nil {
 				t.Errorf("got %+v", got)
 			}
 		}},

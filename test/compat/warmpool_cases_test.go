@@ -13,7 +13,6 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -223,16 +222,35 @@ func TestW4TemplateComesLaterAndGoes(t *testing.T) {
 	)
 }
 
-// TestW5UnschedulableMembers: members that nobody can run are made once.
+// TestW5UnschedulableMembers: members that nobody can run are made once, and each says at once why it is not ready.
 func TestW5UnschedulableMembers(t *testing.T) {
-	runRows(t, row{id: "held", rule: "as many as asked for, none of them ready, and none made again", run: func(t *tester) {
+	runRows(t, row{id: "held", rule: "as many as asked for, none of them ready, each with the scheduler's reason, and neither Sandbox nor Pod made again", run: func(t *tester) {
 		namespace := newNamespace(t)
+		seen := history(t, namespace)
 		createTemplate(t, namespace, "t1", framework.Blueprint(with(func(s *v1beta1.SandboxSpec) {
 			s.PodTemplate.Spec.NodeSelector = map[string]string{"no": "such"}
 		})))
 		pool := createPool(t, namespace, "p1", 3)
 		awaitPool(t, namespace, "p1", 3, 0)
+		for _, member := range membersOf(t, pool) {
+			await(t, namespace, member.Name, conditions(
+				condition{v1beta1.SandboxConditionReady, metav1.ConditionFalse, v1beta1.SandboxReasonDependenciesNotReady, ""},
+				condition{v1beta1.SandboxConditionPodScheduled, metav1.ConditionFalse, corev1.PodReasonUnschedulable, "node"},
+			))
+		}
+		before := pods(t, namespace)
 		stays(t, pool, uids(membersOf(t, pool)))
+		if made := everControlled(seen(), pool.UID); made != 3 {
+			t.Errorf("%d members were made", made)
+		}
+		for _, pod := range before {
+			awaitPodIs(t, namespace, pod.Name, func(now *corev1.Pod) error {
+				if now.UID != pod.UID {
+					return fmt.Errorf("it is %s and was %s", now.UID, pod.UID)
+				}
+				return nil
+			})
+		}
 	}})
 }
 
@@ -266,10 +284,12 @@ func TestW6QuotaStopsTheFill(t *testing.T) {
 				awaitPool(t, namespace, "p1", 2, 2)
 				awaitPoolIs(t, namespace, "p1", progressing(metav1.ConditionFalse, extensionsv1beta1.WarmPoolReasonFailedCreate, "exceeded quota"))
 				eventually(t, "event", func(context.Context) error {
-					if len(poolEvents(t, namespace, "p1", corev1.EventTypeWarning)) == 0 {
-						return errors.New("there is no warning")
+					for _, event := range eventsAbout(t, namespace, "SandboxWarmPool", "p1") {
+						if event.Type == corev1.EventTypeWarning {
+							return nil
+						}
 					}
-					return nil
+					return errors.New("there is no warning")
 				})
 				raise(t, namespace, resource, "10")
 				awaitPool(t, namespace, "p1", 5, 5)
@@ -296,22 +316,6 @@ func awaitCounted(t *tester, namespace, resource string) {
 		}
 		return nil
 	})
-}
-
-// poolEvents returns the events about a pool that have a type.
-func poolEvents(t *tester, namespace, pool, eventType string) []eventsv1.Event {
-	t.Helper()
-	list, err := env.kube.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []eventsv1.Event
-	for _, event := range list.Items {
-		if event.Regarding.Kind == "SandboxWarmPool" && event.Regarding.Name == pool && event.Type == eventType {
-			events = append(events, event)
-		}
-	}
-	return events
 }
 
 // TestW7UsedSandboxIsNeverGivenAgain: nobody gets what somebody else had before him.
