@@ -93,17 +93,7 @@ func TestClaimsAcrossCrashes(t *testing.T) {
 					}
 				}
 			}
-			owners := map[string]string{}
-			for i := range claimed {
-				claim := awaitClaim(t, namespace, fmt.Sprintf("c%d", i), claimReady)
-				if other, taken := owners[claim.Status.Sandbox.Name]; taken {
-					t.Errorf("claims %s and %s have Sandbox %s", other, claim.Name, claim.Status.Sandbox.Name)
-				}
-				owners[claim.Status.Sandbox.Name] = claim.Name
-				if owned, err := ownedBy(t.Context(), namespace, claim.UID); err != nil || len(owned) != 1 || owned[0].Name != claim.Status.Sandbox.Name {
-					t.Errorf("claim %s: %v, it has %d Sandboxes", claim.Name, err, len(owned))
-				}
-			}
+			checkPairs(t, namespace, awaitClaims(t, namespace, claimed))
 			awaitPool(t, namespace, replicas)
 			if watched {
 				seen.check(t, pool.UID, replicas)

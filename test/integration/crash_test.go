@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
+	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 	"github.com/sandbox-apiserver/sandbox-apiserver/test/framework"
 )
 
@@ -182,6 +184,56 @@ func (w *crashWorker) check(t *testing.T) {
 		awaitCondition(t, w.namespace, want.name, v1beta1.SandboxConditionReady)
 		if owner := metav1.GetControllerOf(pod(t, w.namespace, want.name)); owner == nil || owner.UID != want.uid {
 			t.Errorf("Pod of Sandbox %s is controlled by %+v", want.name, owner)
+		}
+	}
+}
+
+// awaitClaims waits until a namespace has so many claims and all of them are ready, and returns them. It asks for all at once: one after the
+// other they would take longer, on a busy machine, than to become ready.
+func awaitClaims(t *testing.T, namespace string, count int) []extensionsv1beta1.SandboxClaim {
+	t.Helper()
+	var ready []extensionsv1beta1.SandboxClaim
+	eventually(t, fmt.Sprintf("%d claims in %s", count, namespace), func(ctx context.Context) error {
+		list, err := claims(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) != count {
+			return fmt.Errorf("there are %d", len(list.Items))
+		}
+		for _, claim := range list.Items {
+			if err := claimReady(&claim); err != nil {
+				return err
+			}
+		}
+		ready = list.Items
+		return nil
+	})
+	return ready
+}
+
+// checkPairs fails the test unless each of the claims has one Sandbox, which is the one that it names, and no Sandbox has two claims.
+func checkPairs(t *testing.T, namespace string, claims []extensionsv1beta1.SandboxClaim) {
+	t.Helper()
+	list, err := sandboxes(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned := map[types.UID][]string{}
+	for _, sandbox := range list.Items {
+		if owner := metav1.GetControllerOf(&sandbox); owner != nil && sandbox.DeletionTimestamp == nil {
+			owned[owner.UID] = append(owned[owner.UID], sandbox.Name)
+		}
+	}
+	claimOf := map[string]string{}
+	for _, claim := range claims {
+		name := claim.Status.Sandbox.Name
+		if other, taken := claimOf[name]; taken {
+			t.Errorf("claims %s and %s have Sandbox %s", other, claim.Name, name)
+		}
+		claimOf[name] = claim.Name
+		if diff := cmp.Diff([]string{name}, owned[claim.UID]); diff != "" {
+			t.Errorf("Sandboxes of claim %s (-named +controlled):\n%s", claim.Name, diff)
 		}
 	}
 }
