@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// authoritiesPatience is how long FollowAuthorities waits.
+	// authoritiesPatience is how long the server waits for them before it listens.
 	authoritiesPatience = 10 * time.Second
 	// authoritiesPeriod is how often it looks.
 	authoritiesPeriod = 10 * time.Millisecond
@@ -92,11 +92,13 @@ func refuse(w http.ResponseWriter, req *http.Request, serializer runtime.Negotia
 	responsewriters.ErrorNegotiated(err, serializer, schema.GroupVersion{Version: "v1"}, w, req)
 }
 
-// FollowAuthorities begins to follow the certificate authorities, until ctx ends, and waits until they are known. It is to be called
-// once, before the server listens, as the server would follow them from then on only: TLS tells clients at the handshake which
-// authorities the server knows, and the certificate of another is not shown, for as long as the connection lasts. After ten seconds it
-// gives up, because probes want to be answered; other requests are refused until the authorities come.
-func (c *Config) FollowAuthorities(ctx context.Context) {
+// FollowAuthorities begins to follow the certificate authorities, until ctx ends. It is to be called once, and what it returns before the
+// server listens, as the server itself would follow them from then on only: TLS tells clients at the handshake which authorities the server
+// knows, and the certificate of another is not shown, for as long as the connection lasts.
+//
+// The returned function waits until the authorities are known. After ten seconds it gives up, because probes want to be answered; other
+// requests are refused until the authorities come.
+func (c *Config) FollowAuthorities(ctx context.Context) (await func()) {
 	if serving := c.GenericConfig.SecureServing; serving != nil {
 		if controller, ok := serving.ClientCA.(dynamiccertificates.ControllerRunner); ok {
 			go controller.Run(ctx, 1)
@@ -104,11 +106,13 @@ func (c *Config) FollowAuthorities(ctx context.Context) {
 		}
 	}
 	a := c.authorities()
-	err := wait.PollUntilContextTimeout(ctx, authoritiesPeriod, authoritiesPatience, true, func(context.Context) (bool, error) {
-		return a.Check(nil) == nil, nil
-	})
-	if err != nil {
-		klog.FromContext(ctx).Error(a.Check(nil), "Requests are refused until it is known who asks")
+	return func() {
+		err := wait.PollUntilContextTimeout(ctx, authoritiesPeriod, authoritiesPatience, true, func(context.Context) (bool, error) {
+			return a.Check(nil) == nil, nil
+		})
+		if err != nil {
+			klog.FromContext(ctx).Error(a.Check(nil), "Requests are refused until it is known who asks")
+		}
 	}
 }
 

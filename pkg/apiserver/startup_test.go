@@ -115,7 +115,7 @@ func TestAuthoritiesAreKnownBeforeTheServerListens(t *testing.T) {
 	config.ClientCA = authority
 	config.GenericConfig.SecureServing = &genericapiserver.SecureServingInfo{ClientCA: authority}
 
-	config.FollowAuthorities(t.Context())
+	config.FollowAuthorities(t.Context())()
 	if err := config.authorities().Check(nil); err != nil {
 		t.Error(err)
 	}

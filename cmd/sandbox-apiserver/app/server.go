@@ -101,6 +101,7 @@ func serve(ctx context.Context, o *options.Options) error {
 		return err
 	}
 	config.ClientCA = companions.ClientCA
+	awaitAuthorities := config.FollowAuthorities(ctx)
 	server, err := config.New()
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func serve(ctx context.Context, o *options.Options) error {
 			return err
 		}
 	}
-	config.FollowAuthorities(ctx)
+	awaitAuthorities()
 	if companions.Fence == nil {
 		return server.PrepareRun().RunWithContext(ctx)
 	}
