@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/wait"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -47,13 +46,12 @@ type Server struct {
 	Binder   *binder.Binder
 	Registry metrics.KubeRegistry
 
-	Sandboxes     *sandboxstorage.REST
-	SandboxStatus *status.REST
-	Templates     *templatestorage.REST
-	Pools         *poolstorage.REST
-	Claims        *claimstorage.REST
-	ClaimStatus   *status.REST
-	ClaimBind     *claimstorage.BindREST
+	Sandboxes   *sandboxstorage.REST
+	Templates   *templatestorage.REST
+	Pools       *poolstorage.REST
+	Claims      *claimstorage.REST
+	ClaimStatus *status.REST
+	ClaimBind   *claimstorage.BindREST
 }
 
 // Start starts a server of the etcd, and waits until it knows what there is to give. configure may change how it stores.
@@ -104,7 +102,7 @@ func (s *Server) storageOptions(scheme *runtime.Scheme, etcd string, configure .
 func (s *Server) addEndpoints(scheme *runtime.Scheme, options generic.RESTOptionsGetter) {
 	s.Helper()
 	var err error
-	s.Sandboxes, s.SandboxStatus, err = sandboxstorage.NewREST(scheme, options)
+	s.Sandboxes, _, err = sandboxstorage.NewREST(scheme, options)
 	s.must(err)
 	s.Cleanup(s.Sandboxes.Destroy)
 	s.Templates, err = templatestorage.NewREST(scheme, options)
@@ -151,9 +149,7 @@ func (s *Server) must(err error) {
 }
 
 // Context returns a context of requests for the namespace that everything is in.
-func Context(parent context.Context) context.Context {
-	return genericapirequest.WithNamespace(parent, registrytest.Namespace)
-}
+func Context(parent context.Context) context.Context { return registrytest.Context(parent) }
 
 func (s *Server) context() context.Context { return Context(context.Background()) }
 
@@ -215,12 +211,6 @@ func (s *Server) Sandbox(name string) *agents.Sandbox {
 func (s *Server) UpdateSandbox(sandbox *agents.Sandbox) *agents.Sandbox {
 	s.Helper()
 	return s.updated(s.Sandboxes, sandbox.Name, sandbox).(*agents.Sandbox)
-}
-
-// UpdateSandboxStatus changes the status of a Sandbox.
-func (s *Server) UpdateSandboxStatus(sandbox *agents.Sandbox) *agents.Sandbox {
-	s.Helper()
-	return s.updated(s.SandboxStatus, sandbox.Name, sandbox).(*agents.Sandbox)
 }
 
 // UpdateTemplate changes a template.

@@ -43,14 +43,6 @@ func LoadClients(kubeconfig string) (*Clients, error) {
 	return NewClients(config)
 }
 
-// At returns clients of the same user at another server, such as a sandbox-apiserver itself, at the URL of its Process. That serves
-// the groups of the project only.
-func (c *Clients) At(url string) (*Clients, error) {
-	config := rest.CopyConfig(c.Config)
-	config.Host = url
-	return NewClients(config)
-}
-
 // WriteKubeconfig writes a kubeconfig file for the server of a configuration and the token in it.
 func WriteKubeconfig(config *rest.Config, file string) error {
 	const name = "test"

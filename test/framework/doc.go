@@ -14,6 +14,6 @@
 //	second, err := cluster.Start(ctx, framework.SandboxAPIServer, 2)
 //	controller, err := cluster.Start(ctx, framework.SandboxController, 1)
 //
-// Clients of cluster.Kubeconfig() reach the first through kube-apiserver, until cluster.Route says otherwise, and
-// clients.At(second.URL) reach the second without it.
+// Clients of cluster.Kubeconfig() reach the first through kube-apiserver, until cluster.Route says otherwise. Those of a configuration with
+// second.URL for its Host reach the second without it.
 package framework

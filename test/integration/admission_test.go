@@ -61,11 +61,21 @@ func validate(t *testing.T, namespace, name, expression string, match *admission
 	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	deleteAtTheEnd(t, name, bindings, policies)
+}
+
+// deleteAtTheEnd deletes what has a name from collections, one after the other.
+func deleteAtTheEnd(t *testing.T, name string, collections ...interface {
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
-		if err := errors.Join(bindings.Delete(ctx, name, metav1.DeleteOptions{}), policies.Delete(ctx, name, metav1.DeleteOptions{})); err != nil {
-			t.Error(err)
+		for _, collection := range collections {
+			if err := collection.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
@@ -150,13 +160,7 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		if err := errors.Join(bindings.Delete(ctx, name, metav1.DeleteOptions{}), policies.Delete(ctx, name, metav1.DeleteOptions{})); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteAtTheEnd(t, name, bindings, policies)
 	_, err = bindings.Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},

@@ -93,18 +93,25 @@ func TestDeleteRemovesChildren(t *testing.T) {
 	}
 }
 
-func TestDeleteOrphansChildren(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	createReady(t, namespace, framework.NewSandbox("box", framework.WithService, framework.WithVolume("data")))
-	before := map[string]metav1.Object{}
+// liveChildren returns the children of the Sandbox by kind.
+func liveChildren(t *testing.T, namespace string) map[string]metav1.Object {
+	t.Helper()
+	live := map[string]metav1.Object{}
 	for _, child := range children() {
 		object, err := child.get(t.Context(), namespace, child.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before[child.kind] = object
+		live[child.kind] = object
 	}
+	return live
+}
+
+func TestDeleteOrphansChildren(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	createReady(t, namespace, framework.NewSandbox("box", framework.WithService, framework.WithVolume("data")))
+	before := liveChildren(t, namespace)
 	awaitGarbageCollector(t, namespace)
 	mustKubectl(t, namespace, "", "delete", "sandbox", "box", "--cascade=orphan")
 	for _, child := range children() {
@@ -157,14 +164,9 @@ func restart(t *testing.T, program string) {
 func TestOutageDeletesNothing(t *testing.T) {
 	namespace := newNamespace(t)
 	createReady(t, namespace, framework.NewSandbox("box", framework.WithService, framework.WithVolume("data")))
-	before := map[string]metav1.Object{}
-	for _, child := range children() {
-		object, err := child.get(t.Context(), namespace, child.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before[child.kind] = object
-	}
+	before := liveChildren(t, namespace)
+	// Until the garbage collector knows the kind of the owner, it does not ask for it.
+	awaitGarbageCollector(t, namespace)
 	const orphan = "orphan"
 	configMaps := env.kube.CoreV1().ConfigMaps(namespace)
 

@@ -5,6 +5,7 @@
 package registrytest
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -24,6 +26,11 @@ import (
 
 // Namespace is the one that the library's own suite works in.
 const Namespace = "test"
+
+// Context returns a context of requests for the namespace.
+func Context(parent context.Context) context.Context {
+	return genericapirequest.WithNamespace(parent, Namespace)
+}
 
 // EtcdPrefix is the prefix of every key. It is followed by <group>/<resource>/<namespace>/<name>.
 const EtcdPrefix = "/test"

@@ -54,7 +54,14 @@ func newModeOptions(streams genericiooptions.IOStreams, operation string, goal g
 	}
 }
 
-func (o *modeOptions) addFlags(cmd *cobra.Command, waitUsage string) {
+// equip gives a command its flags, and has it make the change.
+func (o *modeOptions) equip(cmd *cobra.Command, config genericclioptions.RESTClientGetter, waitUsage string) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.complete(config, cmd, args); err != nil {
+			return err
+		}
+		return o.run(cmd.Context())
+	}
 	o.printFlags.AddFlags(cmd)
 	cmdutil.AddDryRunFlag(cmd)
 	cmd.Flags().BoolVar(&o.wait, "wait", o.wait, waitUsage)

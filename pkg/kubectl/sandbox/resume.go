@@ -33,14 +33,8 @@ func newResumeCommand(config genericclioptions.RESTClientGetter, streams generic
 
 			# Resume a sandbox and wait up to five minutes until it is ready
 			kubectl sandbox resume mysandbox --wait --timeout=5m`),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.complete(config, cmd, args); err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
 	}
-	o.addFlags(cmd, "If true, wait until the sandboxes are ready.")
+	o.equip(cmd, config, "If true, wait until the sandboxes are ready.")
 	return cmd
 }
 

@@ -36,14 +36,8 @@ func newSuspendCommand(config genericclioptions.RESTClientGetter, streams generi
 
 			# Ask the server whether it would suspend the sandbox
 			kubectl sandbox suspend mysandbox --dry-run=server`),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.complete(config, cmd, args); err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
 	}
-	o.addFlags(cmd, "If true, wait until the pods of the sandboxes are gone.")
+	o.equip(cmd, config, "If true, wait until the pods of the sandboxes are gone.")
 	return cmd
 }
 

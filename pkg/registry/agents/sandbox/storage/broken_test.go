@@ -60,7 +60,7 @@ func newTamperedStore(t *testing.T) tamperedStore {
 			t.Error(err)
 		}
 	})
-	if _, err := endpoint.Create(namespaced(t), validSandbox(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+	if _, err := endpoint.Create(registrytest.Context(t.Context()), validSandbox(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return tamperedStore{endpoint, status, client, codec}
@@ -76,7 +76,7 @@ func (s tamperedStore) put(t *testing.T, value string) {
 
 func (s tamperedStore) list(t *testing.T) ([]string, error) {
 	t.Helper()
-	obj, err := s.List(namespaced(t), &metainternalversion.ListOptions{})
+	obj, err := s.List(registrytest.Context(t.Context()), &metainternalversion.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s tamperedStore) list(t *testing.T) ([]string, error) {
 
 func (s tamperedStore) delete(t *testing.T, name string) error {
 	t.Helper()
-	_, _, err := s.Delete(namespaced(t), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+	_, _, err := s.Delete(registrytest.Context(t.Context()), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 	return err
 }
 
@@ -102,13 +102,13 @@ func TestUndecodableObject(t *testing.T) {
 	if names, err := s.list(t); err == nil {
 		t.Errorf("the list leaves it out: %v", names)
 	}
-	if _, err := s.Get(namespaced(t), brokenName, &metav1.GetOptions{}); err == nil || apierrors.IsNotFound(err) {
+	if _, err := s.Get(registrytest.Context(t.Context()), brokenName, &metav1.GetOptions{}); err == nil || apierrors.IsNotFound(err) {
 		t.Errorf("get: error is %v, want one that does not say that there is no such object", err)
 	}
 	if err := s.delete(t, brokenName); err == nil {
 		t.Error("it was deleted without having been read")
 	}
-	if _, err := s.Get(namespaced(t), "sandbox", &metav1.GetOptions{}); err != nil {
+	if _, err := s.Get(registrytest.Context(t.Context()), "sandbox", &metav1.GetOptions{}); err != nil {
 		t.Errorf("getting another object: %v", err)
 	}
 	if err := s.delete(t, "sandbox"); err != nil {
@@ -135,7 +135,7 @@ func TestUndecodableObjectIsFoundAndRemoved(t *testing.T) {
 		t.Error("it was deleted without anybody having asked for it to be deleted unread")
 	}
 	unread := &metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true)}
-	if _, _, err := s.GetCorruptObjDeleter().Delete(namespaced(t), brokenName, rest.ValidateAllObjectFunc, unread); err != nil {
+	if _, _, err := s.GetCorruptObjDeleter().Delete(registrytest.Context(t.Context()), brokenName, rest.ValidateAllObjectFunc, unread); err != nil {
 		t.Fatalf("deleting it unread: %v", err)
 	}
 	names, err := s.list(t)
@@ -193,13 +193,13 @@ func TestInvalidObject(t *testing.T) {
 // write changes the broken object through one of its endpoints.
 func (s tamperedStore) write(t *testing.T, what string, update updateFunc, change func(*agents.Sandbox)) {
 	t.Helper()
-	obj, err := s.Get(namespaced(t), brokenName, &metav1.GetOptions{})
+	obj, err := s.Get(registrytest.Context(t.Context()), brokenName, &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sandbox := obj.(*agents.Sandbox)
 	change(sandbox)
-	if _, _, err := update(namespaced(t), brokenName, rest.DefaultUpdatedObjectInfo(sandbox),
+	if _, _, err := update(registrytest.Context(t.Context()), brokenName, rest.DefaultUpdatedObjectInfo(sandbox),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Errorf("writing %s: %v", what, err)
 	}

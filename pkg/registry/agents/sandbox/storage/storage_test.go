@@ -12,12 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
@@ -75,16 +72,12 @@ var creatorFields = metav1.ManagedFieldsEntry{
 	FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:shutdownPolicy":{}}}`),
 }
 
-func namespaced(t *testing.T) context.Context {
-	return genericapirequest.WithNamespace(t.Context(), namespace)
-}
-
 // create stores a valid Sandbox as the generic handlers would, which give every field an owner.
 func (e endpoints) create(t *testing.T) *agents.Sandbox {
 	t.Helper()
 	sandbox := validSandbox()
 	sandbox.ManagedFields = []metav1.ManagedFieldsEntry{creatorFields}
-	obj, err := e.Create(namespaced(t), sandbox, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	obj, err := e.Create(registrytest.Context(t.Context()), sandbox, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +86,7 @@ func (e endpoints) create(t *testing.T) *agents.Sandbox {
 
 func (e endpoints) get(t *testing.T) *agents.Sandbox {
 	t.Helper()
-	obj, err := e.Get(namespaced(t), "sandbox", &metav1.GetOptions{})
+	obj, err := e.Get(registrytest.Context(t.Context()), "sandbox", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,33 +95,12 @@ func (e endpoints) get(t *testing.T) *agents.Sandbox {
 
 // TestStandardBehaviour runs the library's own suite for stored resources.
 func TestStandardBehaviour(t *testing.T) {
-	tester := func(t *testing.T) *genericregistrytest.Tester {
-		return genericregistrytest.New(t, newEndpoints(t).Store)
-	}
-	t.Run("create", func(t *testing.T) {
-		invalid := validSandbox()
-		invalid.Spec.PodTemplate.Spec.Containers = nil
-		tester(t).TestCreate(validSandbox(), invalid)
-	})
-	t.Run("update", func(t *testing.T) {
-		tester(t).TestUpdate(validSandbox(), func(obj runtime.Object) runtime.Object {
-			sandbox := obj.(*agents.Sandbox)
-			sandbox.Spec.PodTemplate.Spec.Containers[0].Image = "other"
-			return sandbox
-		}, func(obj runtime.Object) runtime.Object {
-			sandbox := obj.(*agents.Sandbox)
-			sandbox.Spec.OperatingMode = "Paused"
-			return sandbox
-		})
-	})
-	t.Run("delete", func(t *testing.T) { tester(t).TestDelete(validSandbox()) })
-	t.Run("get", func(t *testing.T) { tester(t).TestGet(validSandbox()) })
-	t.Run("list", func(t *testing.T) { tester(t).TestList(validSandbox()) })
-	t.Run("watch", func(t *testing.T) {
-		tester(t).TestWatch(validSandbox(),
-			[]labels.Set{}, []labels.Set{{"a": "b"}},
-			[]fields.Set{{"metadata.name": "sandbox"}}, []fields.Set{{"metadata.name": "other"}})
-	})
+	registrytest.Standard[*agents.Sandbox]{
+		NewStore: func(t *testing.T) *genericregistry.Store { return newEndpoints(t).Store },
+		Valid:    validSandbox,
+		Change:   func(s *agents.Sandbox) { s.Spec.PodTemplate.Spec.Containers[0].Image = "other" },
+		Spoil:    func(s *agents.Sandbox) { s.Spec.OperatingMode = "Paused" },
+	}.Test(t)
 }
 
 func TestStatusIsWrittenByStatusAlone(t *testing.T) {
@@ -138,7 +110,7 @@ func TestStatusIsWrittenByStatusAlone(t *testing.T) {
 	change.Status.NodeName = "node"
 	change.Spec.OperatingMode = agents.SandboxOperatingModeSuspended
 
-	if _, _, err := e.status.Update(namespaced(t), "sandbox", rest.DefaultUpdatedObjectInfo(change),
+	if _, _, err := e.status.Update(registrytest.Context(t.Context()), "sandbox", rest.DefaultUpdatedObjectInfo(change),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +124,7 @@ func TestStatusIsWrittenByStatusAlone(t *testing.T) {
 }
 
 func TestStatusNeverCreates(t *testing.T) {
-	_, _, err := newEndpoints(t).status.Update(namespaced(t), "sandbox", rest.DefaultUpdatedObjectInfo(validSandbox()),
+	_, _, err := newEndpoints(t).status.Update(registrytest.Context(t.Context()), "sandbox", rest.DefaultUpdatedObjectInfo(validSandbox()),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("error is %v, want NotFound", err)
@@ -162,7 +134,7 @@ func TestStatusNeverCreates(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	e := newEndpoints(t)
 	created := e.create(t)
-	ctx := namespaced(t)
+	ctx := registrytest.Context(t.Context())
 
 	suspended, err := e.suspend.Create(ctx, "sandbox", &agents.SandboxSuspend{}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
@@ -209,7 +181,7 @@ func TestSuspendAndResume(t *testing.T) {
 func TestSuspendDryRunStoresNothing(t *testing.T) {
 	e := newEndpoints(t)
 	created := e.create(t)
-	obj, err := e.suspend.Create(namespaced(t), "sandbox", &agents.SandboxSuspend{}, rest.ValidateAllObjectFunc,
+	obj, err := e.suspend.Create(registrytest.Context(t.Context()), "sandbox", &agents.SandboxSuspend{}, rest.ValidateAllObjectFunc,
 		&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +218,7 @@ func TestSuspendRefuses(t *testing.T) {
 			e.create(t)
 			if test.deleting {
 				foreground := metav1.DeletePropagationForeground
-				if _, _, err := e.Delete(namespaced(t), "sandbox", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+				if _, _, err := e.Delete(registrytest.Context(t.Context()), "sandbox", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -255,7 +227,7 @@ func TestSuspendRefuses(t *testing.T) {
 			if target == "" {
 				target = "sandbox"
 			}
-			_, err := e.suspend.Create(namespaced(t), target, &test.body, test.validate, &metav1.CreateOptions{})
+			_, err := e.suspend.Create(registrytest.Context(t.Context()), target, &test.body, test.validate, &metav1.CreateOptions{})
 			status, ok := err.(apierrors.APIStatus)
 			if !ok || status.Status().Code != test.want {
 				t.Errorf("error is %v, want one with code %d", err, test.want)
@@ -271,7 +243,7 @@ func TestSuspendWithMatchingPreconditions(t *testing.T) {
 	e := newEndpoints(t)
 	created := e.create(t)
 	body := &agents.SandboxSuspend{Preconditions: &agents.Preconditions{UID: &created.UID, ResourceVersion: &created.ResourceVersion}}
-	if _, err := e.suspend.Create(namespaced(t), "sandbox", body, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+	if _, err := e.suspend.Create(registrytest.Context(t.Context()), "sandbox", body, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,8 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions"
@@ -32,29 +31,12 @@ func start(t *testing.T) *claimtest.Server {
 
 // TestStandardBehaviour runs the library's own suite for stored resources.
 func TestStandardBehaviour(t *testing.T) {
-	tester := func(t *testing.T) *genericregistrytest.Tester {
-		return genericregistrytest.New(t, start(t).Claims.Store)
-	}
-	valid := func() *extensions.SandboxClaim { return claimtest.Claim("claim", "pool") }
-	t.Run("create", func(t *testing.T) {
-		invalid := valid()
-		invalid.Spec.WarmPoolRef.Name = ""
-		tester(t).TestCreate(valid(), invalid)
-	})
-	t.Run("update", func(t *testing.T) {
-		tester(t).TestUpdate(valid(), func(obj runtime.Object) runtime.Object {
-			claim := obj.(*extensions.SandboxClaim)
-			claim.Spec.WarmPoolRef.Name = "other"
-			return claim
-		}, func(obj runtime.Object) runtime.Object {
-			claim := obj.(*extensions.SandboxClaim)
-			claim.Spec.Lifecycle = &extensions.Lifecycle{ShutdownPolicy: "Never"}
-			return claim
-		})
-	})
-	t.Run("delete", func(t *testing.T) { tester(t).TestDelete(valid()) })
-	t.Run("get", func(t *testing.T) { tester(t).TestGet(valid()) })
-	t.Run("list", func(t *testing.T) { tester(t).TestList(valid()) })
+	registrytest.Standard[*extensions.SandboxClaim]{
+		NewStore: func(t *testing.T) *genericregistry.Store { return start(t).Claims.Store },
+		Valid:    func() *extensions.SandboxClaim { return claimtest.Claim("claim", "pool") },
+		Change:   func(c *extensions.SandboxClaim) { c.Spec.WarmPoolRef.Name = "other" },
+		Spoil:    func(c *extensions.SandboxClaim) { c.Spec.Lifecycle = &extensions.Lifecycle{ShutdownPolicy: "Never"} },
+	}.Test(t)
 }
 
 func TestListsSelectByPoolAndSandbox(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 
 func (e endpoints) getScale(t *testing.T) *autoscalingv1.Scale {
 	t.Helper()
-	obj, err := e.scale.Get(namespaced(t), "pool", &metav1.GetOptions{})
+	obj, err := e.scale.Get(registrytest.Context(t.Context()), "pool", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (e endpoints) getScale(t *testing.T) *autoscalingv1.Scale {
 // put sends the Scale as PUT does.
 func (e endpoints) put(t *testing.T, scale *autoscalingv1.Scale, options metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
 	t.Helper()
-	obj, _, err := e.scale.Update(namespaced(t), "pool", rest.DefaultUpdatedObjectInfo(scale),
+	obj, _, err := e.scale.Update(registrytest.Context(t.Context()), "pool", rest.DefaultUpdatedObjectInfo(scale),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &options)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func TestGetScale(t *testing.T) {
 	e := newEndpoints(t)
 	pool := e.create(t)
 	pool.Status = extensions.SandboxWarmPoolStatus{Replicas: 2, ReadyReplicas: 1, Selector: "a=b"}
-	if _, _, err := e.status.Update(namespaced(t), "pool", rest.DefaultUpdatedObjectInfo(pool),
+	if _, _, err := e.status.Update(registrytest.Context(t.Context()), "pool", rest.DefaultUpdatedObjectInfo(pool),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestAdmissionSeesScales(t *testing.T) {
 	scale := e.getScale(t)
 	scale.Spec.Replicas = 5
 	seen := [2]int32{}
-	_, _, err := e.scale.Update(namespaced(t), "pool", rest.DefaultUpdatedObjectInfo(scale), rest.ValidateAllObjectFunc,
+	_, _, err := e.scale.Update(registrytest.Context(t.Context()), "pool", rest.DefaultUpdatedObjectInfo(scale), rest.ValidateAllObjectFunc,
 		func(_ context.Context, obj, old runtime.Object) error {
 			seen = [2]int32{obj.(*autoscalingv1.Scale).Spec.Replicas, old.(*autoscalingv1.Scale).Spec.Replicas}
 			return nil
@@ -184,7 +184,7 @@ func (e endpoints) owners(t *testing.T) owners {
 func (e endpoints) apply(t *testing.T, o owners, replicas int64, force bool) error {
 	t.Helper()
 	manifest := unstructuredPool(replicas)
-	_, _, err := e.Update(namespaced(t), "pool", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+	_, _, err := e.Update(registrytest.Context(t.Context()), "pool", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		return o.pools.Apply(old, manifest, "applier", force)
 	}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return err
@@ -204,7 +204,7 @@ func TestOwnershipOfReplicasMoves(t *testing.T) {
 	if err := e.apply(t, o, 3, true); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := e.scale.Update(namespaced(t), "pool", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+	_, _, err := e.scale.Update(registrytest.Context(t.Context()), "pool", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		scale := old.DeepCopyObject().(*autoscalingv1.Scale)
 		scale.Spec.Replicas = 5
 		return o.scales.Update(old, scale, "scaler")

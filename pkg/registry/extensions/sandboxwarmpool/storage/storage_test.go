@@ -4,16 +4,12 @@
 package storage_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
@@ -56,17 +52,13 @@ func validPool() *extensions.SandboxWarmPool {
 	}
 }
 
-func namespaced(t *testing.T) context.Context {
-	return genericapirequest.WithNamespace(t.Context(), registrytest.Namespace)
-}
-
 func (e endpoints) create(t *testing.T, tweaks ...func(*extensions.SandboxWarmPool)) *extensions.SandboxWarmPool {
 	t.Helper()
 	pool := validPool()
 	for _, tweak := range tweaks {
 		tweak(pool)
 	}
-	obj, err := e.Create(namespaced(t), pool, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	obj, err := e.Create(registrytest.Context(t.Context()), pool, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +67,7 @@ func (e endpoints) create(t *testing.T, tweaks ...func(*extensions.SandboxWarmPo
 
 func (e endpoints) get(t *testing.T) *extensions.SandboxWarmPool {
 	t.Helper()
-	obj, err := e.Get(namespaced(t), "pool", &metav1.GetOptions{})
+	obj, err := e.Get(registrytest.Context(t.Context()), "pool", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,33 +76,12 @@ func (e endpoints) get(t *testing.T) *extensions.SandboxWarmPool {
 
 // TestStandardBehaviour runs the library's own suite for stored resources.
 func TestStandardBehaviour(t *testing.T) {
-	tester := func(t *testing.T) *genericregistrytest.Tester {
-		return genericregistrytest.New(t, newEndpoints(t).Store)
-	}
-	t.Run("create", func(t *testing.T) {
-		invalid := validPool()
-		invalid.Spec.SandboxTemplateRef.Name = ""
-		tester(t).TestCreate(validPool(), invalid)
-	})
-	t.Run("update", func(t *testing.T) {
-		tester(t).TestUpdate(validPool(), func(obj runtime.Object) runtime.Object {
-			pool := obj.(*extensions.SandboxWarmPool)
-			pool.Spec.SandboxTemplateRef.Name = "other"
-			return pool
-		}, func(obj runtime.Object) runtime.Object {
-			pool := obj.(*extensions.SandboxWarmPool)
-			pool.Spec.Replicas = ptr.To[int32](-1)
-			return pool
-		})
-	})
-	t.Run("delete", func(t *testing.T) { tester(t).TestDelete(validPool()) })
-	t.Run("get", func(t *testing.T) { tester(t).TestGet(validPool()) })
-	t.Run("list", func(t *testing.T) { tester(t).TestList(validPool()) })
-	t.Run("watch", func(t *testing.T) {
-		tester(t).TestWatch(validPool(),
-			[]labels.Set{}, []labels.Set{{"a": "b"}},
-			[]fields.Set{{"metadata.name": "pool"}}, []fields.Set{{"metadata.name": "other"}})
-	})
+	registrytest.Standard[*extensions.SandboxWarmPool]{
+		NewStore: func(t *testing.T) *genericregistry.Store { return newEndpoints(t).Store },
+		Valid:    validPool,
+		Change:   func(p *extensions.SandboxWarmPool) { p.Spec.SandboxTemplateRef.Name = "other" },
+		Spoil:    func(p *extensions.SandboxWarmPool) { p.Spec.Replicas = ptr.To[int32](-1) },
+	}.Test(t)
 }
 
 func TestStatusIsWrittenByStatusAlone(t *testing.T) {
@@ -122,7 +93,7 @@ func TestStatusIsWrittenByStatusAlone(t *testing.T) {
 	change := created.DeepCopy()
 	change.Status.ReadyReplicas = 1
 	change.Spec.Replicas = ptr.To[int32](5)
-	if _, _, err := e.status.Update(namespaced(t), "pool", rest.DefaultUpdatedObjectInfo(change),
+	if _, _, err := e.status.Update(registrytest.Context(t.Context()), "pool", rest.DefaultUpdatedObjectInfo(change),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
