@@ -275,33 +275,37 @@ func TestL9ExtensionRacesTheReaper(t *testing.T) {
 		t.Helper()
 		const racers = 50
 		namespace := newNamespace(t)
-		due := time.Now().Add(10 * time.Second).Truncate(time.Second)
-		var created sync.WaitGroup
-		for i := range racers {
-			created.Go(func() {
-				sandbox := framework.NewSandbox(fmt.Sprintf("s%d", i), unscheduled, expiring(0, policy))
-				sandbox.Spec.ShutdownTime = new(metav1.NewTime(due))
-				if _, err := sandboxes(namespace).Create(t.Context(), sandbox, metav1.CreateOptions{}); err != nil {
-					t.Error(err)
-				}
-			})
+		// each does something for all of them at the same time.
+		each := func(do func(i int, name string)) {
+			var calls sync.WaitGroup
+			for i := range racers {
+				calls.Go(func() { do(i, fmt.Sprintf("s%d", i)) })
+			}
+			calls.Wait()
 		}
-		created.Wait()
+		each(func(_ int, name string) {
+			if _, err := sandboxes(namespace).Create(t.Context(), framework.NewSandbox(name, unscheduled), metav1.CreateOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
 		for i := range racers {
 			await(t, namespace, fmt.Sprintf("s%d", i), conditions(whileStarting("Pending")))
 		}
+		due := time.Now().Add(5 * time.Second).Truncate(time.Second)
+		expiry := fmt.Sprintf(`{"spec":{"shutdownTime":%q,"shutdownPolicy":%q}}`, due.UTC().Format(time.RFC3339), policy)
+		each(func(_ int, name string) {
+			if _, err := tryPatch(t, namespace, name, expiry); err != nil {
+				t.Error(err)
+			}
+		})
 		later := fmt.Sprintf(`{"spec":{"shutdownTime":%q}}`, due.Add(time.Hour).UTC().Format(time.RFC3339))
 		accepted := make([]bool, racers)
-		var calls sync.WaitGroup
-		for i := range racers {
-			calls.Go(func() {
-				// From a fifth of a second before the time to four fifths after it.
-				<-time.After(time.Until(due.Add(time.Duration(i-racers/5) * time.Second / racers)))
-				_, err := tryPatch(t, namespace, fmt.Sprintf("s%d", i), later)
-				accepted[i] = err == nil
-			})
-		}
-		calls.Wait()
+		each(func(i int, name string) {
+			// From a fifth of a second before the time to four fifths after it.
+			<-time.After(time.Until(due.Add(time.Duration(i-racers/5) * time.Second / racers)))
+			_, err := tryPatch(t, namespace, name, later)
+			accepted[i] = err == nil
+		})
 		won := 0
 		for i := range racers {
 			name := fmt.Sprintf("s%d", i)
