@@ -20,7 +20,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/component-base/metrics"
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents"
 	agentsinstall "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/install"
@@ -45,6 +45,8 @@ type Server struct {
 	testing.TB
 	Binder   *binder.Binder
 	Registry metrics.KubeRegistry
+	// Clock is that of the Binder. It stands still, so that nothing is announced unless a test moves it.
+	Clock *clocktesting.FakeClock
 
 	Sandboxes   *sandboxstorage.REST
 	Templates   *templatestorage.REST
@@ -65,7 +67,7 @@ func Start(t testing.TB, etcd string, configure ...func(*genericoptions.EtcdOpti
 // New returns a server of the etcd that knows nothing yet of what there is to give.
 func New(t testing.TB, etcd string, configure ...func(*genericoptions.EtcdOptions)) *Server {
 	t.Helper()
-	s := &Server{TB: t, Registry: metrics.NewKubeRegistry()}
+	s := &Server{TB: t, Registry: metrics.NewKubeRegistry(), Clock: clocktesting.NewFakeClock(time.Now())}
 	scheme := runtime.NewScheme()
 	agentsinstall.Install(scheme)
 	extensionsinstall.Install(scheme)
@@ -73,7 +75,7 @@ func New(t testing.TB, etcd string, configure ...func(*genericoptions.EtcdOption
 	s.Binder, err = binder.New(binder.Config{
 		Scheme:       scheme,
 		LabelDomains: labelDomains,
-		Clock:        clock.RealClock{},
+		Clock:        s.Clock,
 		Metrics:      binder.Registry{Register: s.Registry.Register, RegisterCollector: s.Registry.CustomRegister},
 	})
 	s.must(err)

@@ -160,9 +160,9 @@ func claimReason(reason string) func(*extensionsv1beta1.SandboxClaim) error {
 	}
 }
 
-// observed is the check that the controller has seen a ready claim: it writes nothing of its own accord after that.
-func observed(claim *extensionsv1beta1.SandboxClaim) error {
-	if claim.Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] == "" {
+// announced is the check that a ready claim says since when it is ready: nothing is written of it after that unless something happens.
+func announced(claim *extensionsv1beta1.SandboxClaim) error {
+	if claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] == "" {
 		return fmt.Errorf("SandboxClaim %s has annotations %v", claim.Name, claim.Annotations)
 	}
 	return nil

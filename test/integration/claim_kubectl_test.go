@@ -102,20 +102,20 @@ func TestKubectlClaims(t *testing.T) {
 			const timeout = "--timeout=60s"
 			mustKubectl(t, namespace, "", "wait", "--for=condition=Ready", "sandboxclaim/c1", timeout)
 			mustKubectl(t, namespace, "", "wait", "--for=jsonpath={.status.readyReplicas}=2", "swp/p1", timeout)
-			before := awaitClaim(t, namespace, "c1", observed)
+			before := awaitClaim(t, namespace, "c1", announced)
 			if got := kubectl(t, namespace, claimManifest, "diff", flag, "-f", "-"); got.code != 0 {
 				t.Errorf("diff of what was applied: %+v", got)
 			}
 			apply(claimManifest)
-			if after := awaitClaim(t, namespace, "c1", observed); after.Generation != before.Generation || after.Status.Sandbox.Name != before.Status.Sandbox.Name {
+			if after := awaitClaim(t, namespace, "c1", announced); after.Generation != before.Generation || after.Status.Sandbox.Name != before.Status.Sandbox.Name {
 				t.Errorf("applied twice: before %+v, after %+v", before, after)
 			}
 			apply(claimManifest + "  lifecycle: {ttlSecondsAfterFinished: 60}\n")
-			if got := awaitClaim(t, namespace, "c1", observed); got.Generation != 2 || got.Spec.Lifecycle == nil {
+			if got := awaitClaim(t, namespace, "c1", announced); got.Generation != 2 || got.Spec.Lifecycle == nil {
 				t.Errorf("generation %d, lifecycle %+v", got.Generation, got.Spec.Lifecycle)
 			}
 			apply(claimManifest)
-			if got := awaitClaim(t, namespace, "c1", observed); got.Spec.Lifecycle != nil {
+			if got := awaitClaim(t, namespace, "c1", announced); got.Spec.Lifecycle != nil {
 				t.Errorf("lifecycle is %+v after it was removed from the manifest", got.Spec.Lifecycle)
 			}
 			apply(fmt.Sprintf(poolManifest, 1))

@@ -40,7 +40,7 @@ func TestWarmClaimTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := createBound(t, namespace, "c1")
-	awaitClaim(t, namespace, "c1", observed)
+	awaitClaim(t, namespace, "c1", announced)
 	awaitCondition(t, namespace, claim.Status.Sandbox.Name, v1beta1.SandboxConditionReady)
 	awaitPool(t, namespace, 1)
 	transactions, err := framework.Transactions(t.Context(), etcd, before)

@@ -138,7 +138,7 @@ func TestBindSubresource(t *testing.T) {
 
 	fillPool(t, namespace, 1)
 	bound := awaitClaim(t, namespace, "c1", func(claim *extensionsv1beta1.SandboxClaim) error {
-		return errors.Join(claimReady(claim), observed(claim))
+		return errors.Join(claimReady(claim), announced(claim))
 	})
 	for range 2 {
 		again, err := binder.Bind(t.Context(), "c1", &extensionsv1beta1.SandboxClaimBind{}, metav1.CreateOptions{})

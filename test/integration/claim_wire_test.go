@@ -593,7 +593,7 @@ func TestClaimKeepsWhatIsBound(t *testing.T) {
 	if created.Status.Sandbox.ServiceFQDN == "" || created.Status.Sandbox.ServiceFQDN != sandbox.Status.ServiceFQDN {
 		t.Errorf("the FQDN is %q, that of the Sandbox is %q", created.Status.Sandbox.ServiceFQDN, sandbox.Status.ServiceFQDN)
 	}
-	stored := awaitClaim(t, namespace, "c1", observed)
+	stored := awaitClaim(t, namespace, "c1", announced)
 	if diff := cmp.Diff(created.Status, stored.Status); diff != "" {
 		t.Errorf("status (-response +stored):\n%s", diff)
 	}

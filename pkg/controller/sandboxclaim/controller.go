@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -50,8 +52,8 @@ type Config struct {
 	// WarmCandidateGracePeriod is how long a claim waits for members of its pool that are about to become ready before a Sandbox is made
 	// for it. 0 means that it does not wait.
 	WarmCandidateGracePeriod time.Duration
-	// Rush tells when claims come so fast that what is written of those which are ready waits. The controller notes claims in it. Defaults
-	// to one of its own.
+	// Rush tells when claims come so fast that what is told of those which are ready waits. The controller notes claims in it. Defaults to
+	// one of its own.
 	Rush *rush.Meter
 	// Metrics are what the controller measures. Defaults to metrics that nobody reads.
 	Metrics *Metrics
@@ -137,4 +139,19 @@ func (c *Controller) HasSynced() bool { return c.loop.HasSynced() }
 
 // Run reconciles with the given number of workers until the context ends, and returns when the last of them has stopped. It waits
 // as long as it takes for the API servers to be reachable.
-func (c *Controller) Run(ctx context.Context, workers int) { c.loop.Run(ctx, workers) }
+func (c *Controller) Run(ctx context.Context, workers int) {
+	// Whoever led before has told of them.
+	c.forgetStarted()
+	c.loop.Run(ctx, workers)
+}
+
+// forgetStarted forgets when claims were first seen that say since when they are ready.
+func (c *Controller) forgetStarted() {
+	claims, err := c.claims.List(labels.Everything())
+	utilruntime.HandleError(err)
+	for _, claim := range claims {
+		if claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] != "" {
+			c.firstSeen.forget(claim.UID)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (c *Controller) claimHandler() cache.ResourceEventHandler {
 				c.firstSeen.forget(before.UID)
 				c.firstSeen.note(after.UID, c.config.Clock.Now())
 			}
-			if claimChanged(before, after) {
+			if claimChanged(before, after) || c.announced(before, after) {
 				c.loop.Queue.Add(cache.MetaObjectToName(after))
 			}
 		},
@@ -57,6 +57,16 @@ func (c *Controller) claimHandler() cache.ResourceEventHandler {
 			}
 		},
 	}
+}
+
+// announced says whether the API server has announced a claim of which there is still something to tell.
+func (c *Controller) announced(before, after *extensionsv1beta1.SandboxClaim) bool {
+	const since = extensionsv1beta1.ClaimFirstReadyAtAnnotation
+	if before.Annotations[since] != "" || after.Annotations[since] == "" {
+		return false
+	}
+	_, untold := c.firstSeen.when(after)
+	return untold
 }
 
 // claimChanged says whether a change of a claim can ask for anything. Its status cannot, nor can annotations: those that count are

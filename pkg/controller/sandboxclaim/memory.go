@@ -13,8 +13,8 @@ import (
 	extensionsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/extensions/v1beta1"
 )
 
-// firstSeen holds when claims that have not been ready yet were first seen. It may be lost: claims that were there before the process are
-// not in it, and their startup is not measured. It is safe for concurrent use.
+// firstSeen holds when claims of whose start nothing was told yet were first seen. It may be lost: claims that were there before the process
+// are not in it, and their startup is not measured. It is safe for concurrent use.
 type firstSeen struct {
 	mu sync.Mutex
 	at map[types.UID]time.Time

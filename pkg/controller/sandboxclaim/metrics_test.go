@@ -47,7 +47,7 @@ func wantLatency(t *testing.T, registry metrics.KubeRegistry, name, launch strin
 	}
 }
 
-func TestWarmClaimIsCountedAndTimedOnce(t *testing.T) {
+func TestClaimBoundWhileItWaitedIsCountedAndTimedOnce(t *testing.T) {
 	c, s := boundPair(func(c *claim) {
 		c.Labels = map[string]string{agentsv1beta1.CreatedByLabel: "python-client"}
 		c.Annotations = map[string]string{
@@ -67,6 +67,25 @@ func TestWarmClaimIsCountedAndTimedOnce(t *testing.T) {
 	wantLatency(t, registry, "agent_sandbox_claim_controller_startup_latency_ms", "warm", 1, 5)
 	wantLatency(t, registry, "agent_sandbox_claim_startup_latency_ms", "warm", 1, 105)
 	wantLatency(t, registry, "agent_sandbox_client_claim_startup_latency_ms", "warm", 1, 505)
+}
+
+// TestAnnouncedClaimIsCountedAndTimedOnce is about a claim that the API server has bound, and announced, before the controller knew of it.
+func TestAnnouncedClaimIsCountedAndTimedOnce(t *testing.T) {
+	c, s := boundPair(seenByServer, func(c *claim) {
+		c.Annotations[extensionsv1beta1.WebhookFirstObservedAtAnnotation] = "2026-01-02T03:04:04.85Z"
+		c.Annotations[extensionsv1beta1.ClientFirstRequestedAtAnnotation] = "2026-01-02T03:04:04.5Z"
+	})
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+	registry := measured(f)
+	f.announce()
+	for range 3 {
+		f.MustPass()
+	}
+	wantStarts(t, registry, `agent_sandbox_claim_creation_total{created_by="unknown",launch_type="warm",namespace="tenant",pod_condition="ready",sandbox_template="t1",warmpool_name="p1"} 1
+`)
+	wantLatency(t, registry, "agent_sandbox_claim_controller_startup_latency_ms", "warm", 1, 0)
+	wantLatency(t, registry, "agent_sandbox_claim_startup_latency_ms", "warm", 1, 50)
+	wantLatency(t, registry, "agent_sandbox_client_claim_startup_latency_ms", "warm", 1, 400)
 }
 
 func TestColdClaimIsCountedWhenItsSandboxIsMade(t *testing.T) {

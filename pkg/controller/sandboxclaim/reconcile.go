@@ -74,19 +74,26 @@ func unstamped(claim *extensionsv1beta1.SandboxClaim) bool {
 	return isReady(&claim.Status) && claim.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] == ""
 }
 
-// maxHoldBack is how long a claim that was bound in its own request waits in a rush, at most, until something is written about it.
+// maxHoldBack is how long a claim that was bound in the request that created it is left alone, at most.
 const maxHoldBack = 3 * time.Second
 
-// holdBack returns how long a pass over a claim is to wait because others are more urgent, or 0. It has its Sandbox and says so.
+// holdBack returns how long a pass over a claim is to wait because others go first, or 0. The claim has its Sandbox and says so, and the API
+// server announces it within milliseconds, unless it ends or cannot write. After that there is only something to tell about it, which can
+// wait for as long as many claims come.
 func (c *Controller) holdBack(claim *extensionsv1beta1.SandboxClaim) time.Duration {
-	if !unstamped(claim) {
+	if !isReady(&claim.Status) || claim.Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] == "" {
 		return 0
 	}
-	first, _ := c.firstSeen.when(claim)
-	if c.config.Clock.Since(first) >= maxHoldBack {
+	first, untold := c.firstSeen.when(claim)
+	left := maxHoldBack - c.config.Clock.Since(first)
+	switch {
+	case !untold || left <= 0:
 		return 0
+	case unstamped(claim):
+		return left
+	default:
+		return min(c.config.Rush.Delay(), left)
 	}
-	return c.config.Rush.Delay()
 }
 
 // pursue does what can be done so that the claim has a Sandbox and the Sandbox is as it should be.
@@ -230,10 +237,11 @@ func (c *Controller) writeStatus(
 	return c.patchClaim(ctx, claim, data, "status")
 }
 
-// stamp notes in a claim that is ready for the first time when that was, and when it was first seen. Of a claim that was bound when it was
-// created, that is the only thing the controller writes, and the event that clients wait for who watch from the answer to their request.
+// stamp notes in a claim that is ready for the first time when that was, and when it was first seen. In a claim that was bound in the
+// request that created it the API server has noted both.
 func (c *Controller) stamp(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) (*extensionsv1beta1.SandboxClaim, error) {
 	if !unstamped(claim) {
+		c.tellAnnounced(claim)
 		return claim, nil
 	}
 	now := c.config.Clock.Now()
@@ -253,6 +261,19 @@ func (c *Controller) stamp(ctx context.Context, claim *extensionsv1beta1.Sandbox
 	}
 	c.started(updated, first, seen, now)
 	return updated, nil
+}
+
+// tellAnnounced tells of a claim that the API server has announced, once.
+func (c *Controller) tellAnnounced(claim *extensionsv1beta1.SandboxClaim) {
+	first, seen := c.firstSeen.when(claim)
+	ready, announced := annotatedTime(claim, extensionsv1beta1.ClaimFirstReadyAtAnnotation)
+	if !seen || !announced {
+		return
+	}
+	if at, ok := annotatedTime(claim, extensionsv1beta1.ControllerFirstObservedAtAnnotation); ok {
+		first = at
+	}
+	c.started(claim, first, true, ready)
 }
 
 // started tells of a claim that is ready for the first time.

@@ -17,7 +17,82 @@ import (
 	"github.com/sandbox-apiserver/sandbox-apiserver/pkg/naming"
 )
 
-func TestClaimBoundWhenCreatedCostsOnePatch(t *testing.T) {
+// seenByServer marks a claim as bound in the request that created it, by a server that is about to announce it.
+func seenByServer(c *claim) {
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, extensionsv1beta1.ControllerFirstObservedAtAnnotation, "2026-01-02T03:04:04.9Z")
+}
+
+// announce does to the claim what the server does that has bound it, and lets the controller know.
+func (f *fixture) announce() {
+	f.T.Helper()
+	before, after := f.live(), f.live()
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, extensionsv1beta1.ClaimFirstReadyAtAnnotation, "2026-01-02T03:04:04.9Z")
+	after.ResourceVersion = f.nextVersion()
+	f.Change(after)
+	f.InCache(after)
+	f.claimHandler().OnUpdate(before, after)
+}
+
+func TestClaimBoundWhenCreatedCostsNothing(t *testing.T) {
+	c, s := boundPair(seenByServer)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+	f.wantQueued(testName)
+	if after := f.MustPass(); after != maxHoldBack {
+		t.Errorf("comes back after %v", after)
+	}
+	f.WantEvents()
+	f.announce()
+	f.wantQueued(testName)
+	f.MustPass()
+	f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+	f.MustPass()
+	f.WantRequests()
+	f.WantEvents()
+}
+
+// TestClaimThatNoServerAnnounces is about a server that has ended after it bound the claim.
+func TestClaimThatNoServerAnnounces(t *testing.T) {
+	c, s := boundPair(seenByServer)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+	f.clock.Step(f.MustPass() - time.Nanosecond)
+	f.clock.Step(f.MustPass())
+	f.WantRequests()
+
+	f.MustPass()
+	f.WantRequests("patch sandboxclaims")
+	f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+	want := c.DeepCopy()
+	want.ResourceVersion = f.live().ResourceVersion
+	want.Annotations[extensionsv1beta1.ClaimFirstReadyAtAnnotation] = "2026-01-02T03:04:08Z"
+	if diff := cmp.Diff(want, f.live()); diff != "" {
+		t.Errorf("claim differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnnouncedClaimIsToldOfByWhoLeads is about a replica that begins to lead before or after a claim is announced that it has seen.
+func TestAnnouncedClaimIsToldOfByWhoLeads(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps func(f *fixture)
+		want  []string
+	}{
+		"announced before": {steps: func(f *fixture) { f.announce(); f.forgetStarted() }},
+		"announced after": {
+			steps: func(f *fixture) { f.forgetStarted(); f.announce() },
+			want:  []string{`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := boundPair(seenByServer)
+			f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+			test.steps(f)
+			f.MustPass()
+			f.WantEvents(test.want...)
+			f.WantRequests()
+		})
+	}
+}
+
+func TestClaimBoundWhileItWaitedCostsOnePatch(t *testing.T) {
 	c, s := boundPair()
 	f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
 	f.clock.Step(3 * time.Millisecond)
@@ -40,35 +115,38 @@ func TestClaimBoundWhenCreatedCostsOnePatch(t *testing.T) {
 	f.WantEvents()
 }
 
-// TestRushComesFirst makes sure that nothing is written about a claim that is ready while many others come, and that it is in the end.
+// TestRushComesFirst makes sure that nothing is told of a claim that is ready while many others come, and that it is in the end.
 func TestRushComesFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		rush time.Duration
 		want time.Duration
 	}{
 		"short": {rush: time.Second, want: 2 * time.Second},
-		"long":  {rush: time.Minute, want: maxHoldBack + time.Second},
+		"long":  {rush: time.Minute, want: maxHoldBack},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, s := boundPair()
+			c, s := boundPair(seenByServer)
 			f := newFixture(t).Everywhere(testPool(), testTemplate(), s).created(c)
+			f.announce()
 			begin := f.clock.Now()
-			for f.live().Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] == "" {
+			for {
 				if f.clock.Since(begin) < test.rush {
 					for range 100 {
 						f.config.Rush.Note()
 					}
 				}
 				after := f.MustPass()
-				if f.clock.Since(begin) < min(test.rush, maxHoldBack) {
-					f.WantRequests()
+				if after == 0 {
+					break
 				}
+				f.WantEvents()
 				f.clock.Step(after)
 			}
-			if took := f.clock.Since(begin); took > test.want {
-				t.Errorf("it took %v until anything was written, want at most %v", took, test.want)
+			if took := f.clock.Since(begin); took < min(test.rush, maxHoldBack) || took > test.want {
+				t.Errorf("it took %v until anything was told, want at least %v and at most %v", took, min(test.rush, maxHoldBack), test.want)
 			}
-			f.WantRequests("patch sandboxclaims")
+			f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+			f.WantRequests()
 		})
 	}
 }

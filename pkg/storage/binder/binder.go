@@ -48,8 +48,10 @@ type Config struct {
 	Scheme *runtime.Scheme
 	// LabelDomains returns the domains that labels of claims may have.
 	LabelDomains func() labeldomains.List
-	Clock        clock.PassiveClock
-	Metrics      Registry
+	// Etcd returns a client of the etcd that claims are stored in. Defaults to etcdclient.New.
+	Etcd    func(storagebackend.TransportConfig) (*clientv3.Client, error)
+	Clock   clock.WithTicker
+	Metrics Registry
 }
 
 // Binder gives Sandboxes to claims. Decorate makes the storage of claims use it. It gives nothing before Run has told it what there is
@@ -57,6 +59,7 @@ type Config struct {
 type Binder struct {
 	scheme       *runtime.Scheme
 	labelDomains func() labeldomains.List
+	etcd         func(storagebackend.TransportConfig) (*clientv3.Client, error)
 	clock        clock.PassiveClock
 	metrics      *bindMetrics
 
@@ -72,6 +75,10 @@ type Binder struct {
 	templates  cache.Store
 	followed   map[schema.GroupResource]*syncedStore
 
+	announcements announcementQueue
+	// creating is how many claims are being created and bound now.
+	creating atomic.Int64
+
 	// stop ends the work that requests left behind.
 	background context.Context
 	stop       context.CancelFunc
@@ -82,6 +89,9 @@ var _ healthz.HealthChecker = &Binder{}
 
 // New returns a Binder. It fails if the metrics cannot be registered.
 func New(config Config) (*Binder, error) {
+	if config.Etcd == nil {
+		config.Etcd = etcdclient.New
+	}
 	candidates := newCandidates(rand.IntN)
 	pools, templates := cache.NewStore(cache.MetaNamespaceKeyFunc), cache.NewStore(cache.MetaNamespaceKeyFunc)
 	bindMetrics, err := newMetrics(config.Metrics, candidates.counts)
@@ -92,6 +102,7 @@ func New(config Config) (*Binder, error) {
 	return &Binder{
 		scheme:       config.Scheme,
 		labelDomains: config.LabelDomains,
+		etcd:         config.Etcd,
 		clock:        config.Clock,
 		metrics:      bindMetrics,
 		resources:    map[schema.GroupResource]*resource{},
@@ -103,8 +114,9 @@ func New(config Config) (*Binder, error) {
 			poolResource:     newSyncedStore(pools),
 			templateResource: newSyncedStore(templates),
 		},
-		background: background,
-		stop:       stop,
+		announcements: newAnnouncementQueue(config.Clock),
+		background:    background,
+		stop:          stop,
 	}, nil
 }
 
@@ -144,7 +156,7 @@ func (b *Binder) take(r *resource, destroy factory.DestroyFunc) (storage.Interfa
 	if r.config.GroupResource != claimResource {
 		return r.storage, destroy, nil
 	}
-	client, err := etcdclient.New(r.config.Transport)
+	client, err := b.etcd(r.config.Transport)
 	if err != nil {
 		destroy()
 		return nil, nil, err
@@ -163,7 +175,7 @@ func (b *Binder) take(r *resource, destroy factory.DestroyFunc) (storage.Interfa
 	}, nil
 }
 
-// Run keeps the Binder informed of pools, templates and what there is to give, until ctx ends. It fails at once if a resource was not
+// Run keeps the Binder informed of pools, templates and what there is to give, and announces what it gave, until ctx ends. It fails at once if a resource was not
 // decorated.
 func (b *Binder) Run(ctx context.Context) error {
 	for _, needed := range []schema.GroupResource{claimResource, poolResource, templateResource, sandboxResource} {
@@ -183,6 +195,7 @@ func (b *Binder) Run(ctx context.Context) error {
 		f.scheme, f.store = b.scheme, b.followed[f.resource.config.GroupResource]
 		following.StartWithContext(ctx, f.run)
 	}
+	following.StartWithContext(ctx, b.announceAll)
 	following.Wait()
 	return nil
 }

@@ -71,14 +71,19 @@ func (b *Binder) create(ctx context.Context, key string, claim, out *extensions.
 	if !entitled {
 		return false, nil
 	}
+	b.creating.Add(1)
+	defer b.creating.Add(-1)
 	outcome, err := b.give(ctx, routeCreate, request{claim: external, key: key, offer: offer}, out)
 	switch {
 	case err != nil:
 		return false, err
 	case outcome == claimMoved:
 		return false, storage.NewKeyExistsError(key, 0)
+	case outcome == bound:
+		b.announcements.AddAfter(announcement{key: key, uid: out.UID, at: b.clock.Now()}, announceDelay)
+		return true, nil
 	default:
-		return outcome == bound, nil
+		return false, nil
 	}
 }
 

@@ -49,7 +49,11 @@ func TestClaimIsBoundInTheRequestThatCreatesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Errorf("status in the response (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{extensionsv1beta1.SandboxNameAnnotation: "pool-00000"}, got.Annotations); diff != "" {
+	annotations := map[string]string{
+		extensionsv1beta1.SandboxNameAnnotation:               "pool-00000",
+		extensionsv1beta1.ControllerFirstObservedAtAnnotation: s.Clock.Now().UTC().Format(time.RFC3339Nano),
+	}
+	if diff := cmp.Diff(annotations, got.Annotations); diff != "" {
 		t.Errorf("annotations in the response (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(s.Claim("claim"), got); diff != "" {

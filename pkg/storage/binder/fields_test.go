@@ -191,7 +191,7 @@ func TestOwnershipOfClaimsIsWhatTheLibrarySays(t *testing.T) {
 			sandbox.Status.PodIPs, sandbox.Status.ServiceFQDN = []string{"10.0.0.1"}, test.fqdn
 			sandbox.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}
 			bind := func() *extensionsv1beta1.SandboxClaim {
-				given := boundClaim(before, "member")
+				given := request{claim: before}.boundClaim("member", time.Unix(0, 0))
 				given.Status = claimedsandbox.Status(given, sandbox)
 				return given
 			}
@@ -201,6 +201,12 @@ func TestOwnershipOfClaimsIsWhatTheLibrarySays(t *testing.T) {
 			if diff := cmp.Diff(want.ManagedFields, got.ManagedFields, sameOwners); diff != "" {
 				t.Errorf("managedFields (-library +got):\n%s", diff)
 			}
+			announced := announcedClaim(got, time.Unix(1, 0))
+			ownClaim(got, announced, time.Now())
+			want = written(l.claim, fieldManager, want, announcedClaim(want, time.Unix(1, 0)))
+			if diff := cmp.Diff(want.ManagedFields, announced.ManagedFields, sameOwners); diff != "" {
+				t.Errorf("managedFields once it is announced (-library +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -208,7 +214,7 @@ func TestOwnershipOfClaimsIsWhatTheLibrarySays(t *testing.T) {
 // TestUnownedObjectsStayUnowned leaves objects alone whose fields nobody owns, as the library does.
 func TestUnownedObjectsStayUnowned(t *testing.T) {
 	before := &extensionsv1beta1.SandboxClaim{}
-	claim := boundClaim(before, "member")
+	claim := annotated(before, "a", "b")
 	ownClaim(before, claim, time.Now())
 	if len(claim.ManagedFields) != 0 {
 		t.Errorf("managedFields are %v, want none", claim.ManagedFields)
@@ -219,7 +225,7 @@ func TestUnownedObjectsStayUnowned(t *testing.T) {
 func TestUnreadableEntriesStay(t *testing.T) {
 	broken := metav1.ManagedFieldsEntry{Manager: "m", FieldsV1: metav1.NewFieldsV1("{")}
 	before := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{broken}}}
-	claim := boundClaim(before, "member")
+	claim := annotated(before, "a", "b")
 	ownClaim(before, claim, time.Now())
 	if len(claim.ManagedFields) != 2 || claim.ManagedFields[0].Manager != "m" || claim.ManagedFields[1].Manager != fieldManager {
 		t.Errorf("managedFields are %v, want the broken entry and that of the binder", claim.ManagedFields)

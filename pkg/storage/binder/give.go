@@ -6,7 +6,6 @@ package binder
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -161,10 +160,11 @@ func (b *Binder) prepare(ctx context.Context, r request, picked *candidate) (tra
 	if err := claimedsandbox.Adopt(sandbox, r.claim, r.offer.Template); err != nil {
 		return transaction{}, err
 	}
-	claim := boundClaim(r.claim, sandbox.Name)
+	now := b.clock.Now()
+	claim := r.boundClaim(sandbox.Name, now)
 	claim.Status = claimedsandbox.Status(claim, sandbox)
-	ownSandbox(picked.sandbox, sandbox, b.clock.Now())
-	ownClaim(r.claim, claim, b.clock.Now())
+	ownSandbox(picked.sandbox, sandbox, now)
+	ownClaim(r.claim, claim, now)
 
 	poolRevision, err := b.resources[poolResource].storage.Versioner().ObjectResourceVersion(r.offer.Pool)
 	if err != nil {
@@ -184,15 +184,14 @@ func (b *Binder) prepare(ctx context.Context, r request, picked *candidate) (tra
 	return write, err
 }
 
-// boundClaim returns a copy of a claim that says which Sandbox it has been given. Its status is still the old one.
-func boundClaim(claim *extensionsv1beta1.SandboxClaim, sandboxName string) *extensionsv1beta1.SandboxClaim {
-	given := *claim
-	given.Annotations = maps.Clone(claim.Annotations)
-	if given.Annotations == nil {
-		given.Annotations = map[string]string{}
+// boundClaim returns a copy of the claim that says which Sandbox it has been given. Its status is still the old one. In the request that
+// creates the claim it also says that it was seen, which tells the controller that announcing it is left to this server.
+func (r request) boundClaim(sandboxName string, now time.Time) *extensionsv1beta1.SandboxClaim {
+	given := annotated(r.claim, extensionsv1beta1.SandboxNameAnnotation, sandboxName)
+	if r.revision == 0 {
+		given.Annotations[extensionsv1beta1.ControllerFirstObservedAtAnnotation] = timestamp(now)
 	}
-	given.Annotations[extensionsv1beta1.SandboxNameAnnotation] = sandboxName
-	return &given
+	return given
 }
 
 // adjust gives the candidate without a transaction, after etcd has refused one. Unless that was for its size, it is the last one.

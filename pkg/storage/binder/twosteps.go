@@ -60,9 +60,10 @@ func (b *Binder) giveInTwoSteps(ctx context.Context, r request, picked *candidat
 
 // storeReserved takes the second and the third step.
 func (b *Binder) storeReserved(ctx context.Context, r request, reserved *agentsv1beta1.Sandbox, out *extensions.SandboxClaim) (outcome, error) {
-	claim := boundClaim(r.claim, reserved.Name)
+	now := b.clock.Now()
+	claim := r.boundClaim(reserved.Name, now)
 	claim.Status = claimedsandbox.Status(claim, reserved)
-	ownClaim(r.claim, claim, b.clock.Now())
+	ownClaim(r.claim, claim, now)
 	err := b.storeClaim(ctx, r, claim, out)
 	switch {
 	case changed(err):
