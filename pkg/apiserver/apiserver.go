@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -18,6 +19,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
@@ -41,6 +43,8 @@ type ExtraConfig struct {
 	StreamDrain time.Duration
 	// AllowedLabelDomainsFile is the path of the file that says which labels claims may put on Pods. Empty means the default.
 	AllowedLabelDomainsFile string
+	// Etcd returns a client of the etcd that claims are stored in, for binding them. Defaults to one that connects to it.
+	Etcd func(storagebackend.TransportConfig) (*clientv3.Client, error)
 }
 
 // Config configures the server. Options fill GenericConfig; NewConfig prepares it.
@@ -146,6 +150,7 @@ func (c *Config) newBinder(server *genericapiserver.GenericAPIServer, domains fu
 	binding, err := binder.New(binder.Config{
 		Scheme:       c.serialization.Scheme,
 		LabelDomains: domains,
+		Etcd:         c.ExtraConfig.Etcd,
 		Clock:        clock.RealClock{},
 		Metrics:      binder.Registry{Register: legacyregistry.Register, RegisterCollector: legacyregistry.CustomRegister},
 	})

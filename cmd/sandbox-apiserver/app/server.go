@@ -74,6 +74,7 @@ func run(ctx context.Context, o *options.Options) error {
 	}
 	defer etcd.Stop()
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
+	o.Extra.Etcd = etcd.NewClient
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
