@@ -85,14 +85,20 @@ func (c *Controller) holdBack(claim *extensionsv1beta1.SandboxClaim) time.Durati
 		return 0
 	}
 	first, untold := c.firstSeen.when(claim)
+	if !untold {
+		// It was there before the process, or is so new that nobody has told the controller of it yet.
+		first, _ = annotatedTime(claim, extensionsv1beta1.ControllerFirstObservedAtAnnotation)
+	}
 	left := maxHoldBack - c.config.Clock.Since(first)
 	switch {
-	case !untold || left <= 0:
+	case left <= 0 || left > maxHoldBack:
 		return 0
 	case unstamped(claim):
 		return left
-	default:
+	case untold:
 		return min(c.config.Rush.Delay(), left)
+	default:
+		return 0
 	}
 }
 

@@ -50,6 +50,21 @@ func TestClaimBoundWhenCreatedCostsNothing(t *testing.T) {
 	f.WantEvents()
 }
 
+// TestPassThatIsAheadOfTheNewsOfItsClaim is about a claim that is in the cache, so that the news of its Sandbox asks for a pass, while the
+// news of the claim is still on its way to the controller.
+func TestPassThatIsAheadOfTheNewsOfItsClaim(t *testing.T) {
+	c, s := boundPair(seenByServer)
+	f := newFixture(t).Everywhere(testPool(), testTemplate(), s, c)
+	if after := f.MustPass(); after != maxHoldBack-100*time.Millisecond {
+		t.Errorf("comes back after %v", after)
+	}
+	f.claimHandler().OnAdd(c, false)
+	f.announce()
+	f.MustPass()
+	f.WantRequests()
+	f.WantEvents(`Normal SandboxAdopted Adopted warm pool Sandbox "p1-x"`)
+}
+
 // TestClaimThatNoServerAnnounces is about a server that has ended after it bound the claim.
 func TestClaimThatNoServerAnnounces(t *testing.T) {
 	c, s := boundPair(seenByServer)
