@@ -1,7 +1,8 @@
 // Copyright The sandbox-apiserver Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sandbox-apiserver serves the agents.x-k8s.io API group as an aggregated API server.
+// Command sandbox-apiserver serves the API groups of Sandboxes, agents.x-k8s.io and extensions.agents.x-k8s.io, as an aggregated
+// API server.
 package main
 
 import (

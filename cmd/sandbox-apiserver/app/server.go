@@ -31,8 +31,8 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sandbox-apiserver",
 		Short: "Serve Sandboxes as an aggregated Kubernetes API",
-		Long: "sandbox-apiserver serves the agents.x-k8s.io API group behind the aggregation layer of a Kubernetes cluster. It keeps its " +
-			"objects in an etcd of its own: one inside the process, unless --etcd-servers names another.",
+		Long: "sandbox-apiserver serves the API groups agents.x-k8s.io and extensions.agents.x-k8s.io behind the aggregation layer of a " +
+			"Kubernetes cluster. It keeps its objects in an etcd of its own: one inside the process, unless --etcd-servers names another.",
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -96,7 +96,6 @@ func newControllers(kubeClient kubernetes.Interface, sandboxClient versioned.Int
 
 func (c *controllers) addSandbox(o *options.Options) error {
 	children := sandbox.NewChildInformerFactory(c.kubeClient)
-	latency := sandbox.NewCreationLatency()
 	controller, err := sandbox.New(sandbox.Config{
 		KubeClient:       c.kubeClient,
 		SandboxClient:    c.sandboxClient,
@@ -105,7 +104,6 @@ func (c *controllers) addSandbox(o *options.Options) error {
 		Recorder:         c.recorder(sandbox.Name),
 		DisableEvents:    o.DisableSandboxEvents,
 		ClusterDomain:    o.ClusterDomain,
-		CreationLatency:  latency,
 		Rush:             c.rush,
 		Passes:           c.passes,
 	})
@@ -114,7 +112,6 @@ func (c *controllers) addSandbox(o *options.Options) error {
 	}
 	c.childInformers = append(c.childInformers, children)
 	c.workers = append(c.workers, worker{controller, o.SandboxConcurrentWorkers})
-	c.metrics = append(c.metrics, latency)
 	c.collectors = append(c.collectors, sandbox.NewCollector(c.sandboxInformers.Agents().V1beta1().Sandboxes().Lister()))
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -58,8 +57,6 @@ type Config struct {
 	DisableEvents bool
 	// ClusterDomain is the DNS domain of the cluster, as in <service>.<namespace>.svc.<domain>.
 	ClusterDomain string
-	// CreationLatency is made by NewCreationLatency.
-	CreationLatency *metrics.HistogramVec
 	// Rush tells when claims come so fast that what is written of Sandboxes which they take waits. Defaults to one that tells of no rush.
 	Rush *rush.Meter
 	// Passes counts and times the passes. Defaults to metrics that nobody reads.

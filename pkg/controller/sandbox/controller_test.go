@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,10 +74,10 @@ func TestWorkIsNotReadyBeforeTheSandboxAPIAnswers(t *testing.T) {
 
 func TestDeletedSandboxIsForgotten(t *testing.T) {
 	f := newFixture(t)
-	f.progress.started(testUID)
+	f.progress.hold(testUID, f.clock.Now(), time.Second)
 	f.sandboxWrites.Created(testSandbox())
 	f.sandboxHandler().OnDelete(testSandbox())
-	if _, remembered := f.sandboxWrites.Latest(cache.MetaObjectToName(testSandbox()), nil, false); remembered || len(f.progress.starting) != 0 {
+	if _, remembered := f.sandboxWrites.Latest(cache.MetaObjectToName(testSandbox()), nil, false); remembered || len(f.progress.heldSince) != 0 {
 		t.Error("memory of a deleted Sandbox remains")
 	}
 }

@@ -145,7 +145,7 @@ func newFixtureWithClock(t testing.TB, clock clock.WithTicker) *fixture {
 	f.KubeInformers, f.Informers = NewChildInformerFactory(f.Kube), informer.NewSandboxFactory(f.Server)
 	controller, err := New(Config{
 		KubeClient: f.Kube, SandboxClient: f.Server, ChildInformers: f.KubeInformers, SandboxInformers: f.Informers,
-		Recorder: f.Recorder, ClusterDomain: "cluster.local", CreationLatency: NewCreationLatency(), Clock: clock,
+		Recorder: f.Recorder, ClusterDomain: "cluster.local", Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -94,17 +94,6 @@ func TestProgressIsHeldOnceForTheDelay(t *testing.T) {
 	}
 }
 
-func TestFirstReadinessComesOnce(t *testing.T) {
-	p := newProgress()
-	if p.firstReady(testUID) {
-		t.Error("a Sandbox from before the start of the process is taken for new")
-	}
-	p.started(testUID)
-	if !p.firstReady(testUID) || p.firstReady(testUID) {
-		t.Error("not exactly once")
-	}
-}
-
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	pod := testPod(testSandbox(), ready, podReason("R", "m"), disrupted("D", "m"), container("broken", waitingFor("W", "m"), endedWith(1, "Error")))
 	pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}

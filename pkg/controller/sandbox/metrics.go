@@ -6,9 +6,7 @@ package sandbox
 import (
 	"cmp"
 	"strconv"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
@@ -19,22 +17,6 @@ import (
 )
 
 const unknownValue = "unknown"
-
-// NewCreationLatency returns the histogram that a Controller observes the time from the creation of a Sandbox to its first
-// readiness in, in milliseconds. Sandboxes whose first pass was in another process are left out.
-func NewCreationLatency() *metrics.HistogramVec {
-	return metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Name:           "agent_sandbox_creation_latency_ms",
-		Help:           "Time in milliseconds from the creation of a Sandbox to its first readiness.",
-		Buckets:        []float64{50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 240000, 300000, 600000},
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"namespace", "launch_type", "sandbox_template"})
-}
-
-func observeCreationLatency(histogram *metrics.HistogramVec, sandbox *agentsv1beta1.Sandbox, now time.Time) {
-	histogram.WithLabelValues(sandbox.Namespace, launchType(sandbox), templateName(sandbox)).
-		Observe(float64(now.Sub(sandbox.CreationTimestamp.Time).Milliseconds()))
-}
 
 // collector counts the Sandboxes of a lister at each scrape.
 type collector struct {
@@ -103,9 +85,4 @@ func ownedBy(sandbox *agentsv1beta1.Sandbox) string {
 		return owner.Kind
 	}
 	return "None"
-}
-
-// neverReconciled says whether the Sandbox has never had a pass.
-func neverReconciled(sandbox *agentsv1beta1.Sandbox) bool {
-	return meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.SandboxConditionReady) == nil
 }

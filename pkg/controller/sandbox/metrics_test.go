@@ -40,30 +40,3 @@ agent_sandboxes{created_by="unknown",expired="true",launch_type="cold",namespace
 		t.Error(err)
 	}
 }
-
-func TestCreationLatencyIsObservedAtFirstReadinessOnly(t *testing.T) {
-	f := newFixture(t).Everywhere(testSandbox())
-	registry := metrics.NewKubeRegistry()
-	registry.MustRegister(f.config.CreationLatency)
-	observed := func() (uint64, float64) {
-		t.Helper()
-		histogram, err := testutil.GetHistogramVecFromGatherer(registry, "agent_sandbox_creation_latency_ms",
-			map[string]string{"namespace": testNamespace, "launch_type": "cold", "sandbox_template": "unknown"})
-		if err != nil || len(histogram) == 0 {
-			return 0, 0
-		}
-		return histogram.GetAggregatedSampleCount(), histogram.GetAggregatedSampleSum()
-	}
-	f.MustPass()
-	for _, step := range []string{"ready", "not ready", "ready again"} {
-		pod := testPod(f.syncSandbox(), ready)
-		if step == "not ready" {
-			pod.Status.Conditions = nil
-		}
-		f.InCache(pod)
-		f.MustPass()
-		if count, sum := observed(); count != 1 || sum != 2000 {
-			t.Errorf("%s: %d observations of together %v ms", step, count, sum)
-		}
-	}
-}

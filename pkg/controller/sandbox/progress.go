@@ -24,12 +24,10 @@ type progress struct {
 	mu sync.Mutex
 	// heldSince is when the first of the held back status writes of a Sandbox was due.
 	heldSince map[types.UID]time.Time
-	// starting holds the Sandboxes that this process has seen from their first pass on and that were never ready since.
-	starting map[types.UID]bool
 }
 
 func newProgress() *progress {
-	return &progress{heldSince: map[types.UID]time.Time{}, starting: map[types.UID]bool{}}
+	return &progress{heldSince: map[types.UID]time.Time{}}
 }
 
 // hold returns how long a status write is to be held back from now on, or 0 if it was held for the delay.
@@ -51,25 +49,8 @@ func (p *progress) written(uid types.UID) {
 	delete(p.heldSince, uid)
 }
 
-// started notes that the Sandbox has its first pass.
-func (p *progress) started(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.starting[uid] = true
-}
-
-// firstReady says, once, whether the Sandbox is ready for the first time in its life.
-func (p *progress) firstReady(uid types.UID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	first := p.starting[uid]
-	delete(p.starting, uid)
-	return first
-}
-
 func (p *progress) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.heldSince, uid)
-	delete(p.starting, uid)
 }

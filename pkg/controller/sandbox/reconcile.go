@@ -39,9 +39,6 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) (time
 	if expired(sandbox, c.config.Clock.Now()) {
 		return 0, c.expire(ctx, sandbox)
 	}
-	if neverReconciled(sandbox) {
-		c.progress.started(sandbox.UID)
-	}
 
 	o, after, retry := c.reconcileChildren(ctx, sandbox)
 	// After the status: who hears of an event finds in the status what it tells of.
@@ -141,9 +138,6 @@ func (c *Controller) writeStatus(ctx context.Context, sandbox *agentsv1beta1.San
 	c.progress.written(sandbox.UID)
 
 	c.record(sandbox, nil, transitionEvents(sandbox, &sandbox.Status, status))
-	if isReady(status) && c.progress.firstReady(sandbox.UID) {
-		observeCreationLatency(c.config.CreationLatency, sandbox, c.config.Clock.Now())
-	}
 	klog.FromContext(ctx).V(4).Info("Wrote status", "resourceVersion", updated.ResourceVersion)
 	return updated, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics"
 
 	agentsv1beta1 "github.com/sandbox-apiserver/sandbox-apiserver/pkg/apis/agents/v1beta1"
@@ -25,6 +27,7 @@ type Metrics struct {
 	sinceWebhook   *metrics.HistogramVec
 	sinceFirstSeen *metrics.HistogramVec
 	sinceRequest   *metrics.HistogramVec
+	creation       *metrics.HistogramVec
 	started        *metrics.CounterVec
 }
 
@@ -45,6 +48,12 @@ func NewMetrics() *Metrics {
 			"Time in milliseconds from when the controller first saw a claim to its first readiness."),
 		sinceRequest: latency("agent_sandbox_client_claim_startup_latency_ms",
 			"Time in milliseconds from when a client asked for a claim to its first readiness."),
+		creation: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Name:           "agent_sandbox_creation_latency_ms",
+			Help:           "Time in milliseconds from the creation of a Sandbox to its readiness, observed when its claim is ready for the first time.",
+			Buckets:        []float64{50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 240000, 300000, 600000},
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"namespace", "launch_type", "sandbox_template"}),
 		started: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "agent_sandbox_claim_creation_total",
 			Help:           "Number of claims that were given a member of a pool, or that a Sandbox was made for.",
@@ -55,7 +64,7 @@ func NewMetrics() *Metrics {
 
 // Register registers all metrics by calling register, which is that of a registry.
 func (m *Metrics) Register(register func(...metrics.Registerable)) {
-	register(m.sinceWebhook, m.sinceFirstSeen, m.sinceRequest, m.started)
+	register(m.sinceWebhook, m.sinceFirstSeen, m.sinceRequest, m.creation, m.started)
 }
 
 // countStart counts a claim that has got its Sandbox.
@@ -68,7 +77,8 @@ func (m *Metrics) countStart(claim *extensionsv1beta1.SandboxClaim, sandbox *age
 		sandboxpod.NormalizeCreatedBy(claim.Labels[agentsv1beta1.CreatedByLabel])).Inc()
 }
 
-// observeReady observes how long it took until the claim was ready: since the controller first saw it, and since what others noted in it.
+// observeReady observes how long it took until the claim was ready, since it was first seen and since what others noted in it; and how long
+// it took until its Sandbox was.
 func (m *Metrics) observeReady(claim *extensionsv1beta1.SandboxClaim, sandbox *agentsv1beta1.Sandbox, firstSeen, now time.Time) {
 	observe := func(histogram *metrics.HistogramVec, since time.Time) {
 		if elapsed := now.Sub(since); elapsed >= 0 {
@@ -81,6 +91,10 @@ func (m *Metrics) observeReady(claim *extensionsv1beta1.SandboxClaim, sandbox *a
 	}
 	if at, ok := annotatedTime(claim, extensionsv1beta1.ClientFirstRequestedAtAnnotation); ok {
 		observe(m.sinceRequest, at)
+	}
+	if ready := meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.SandboxConditionReady); ready != nil && ready.Status == metav1.ConditionTrue {
+		elapsed := ready.LastTransitionTime.Sub(sandbox.CreationTimestamp.Time)
+		m.creation.WithLabelValues(sandbox.Namespace, launchType(sandbox), templateName(sandbox)).Observe(float64(elapsed.Milliseconds()))
 	}
 }
 

@@ -67,6 +67,7 @@ func TestClaimBoundWhileItWaitedIsCountedAndTimedOnce(t *testing.T) {
 	wantLatency(t, registry, "agent_sandbox_claim_controller_startup_latency_ms", "warm", 1, 5)
 	wantLatency(t, registry, "agent_sandbox_claim_startup_latency_ms", "warm", 1, 105)
 	wantLatency(t, registry, "agent_sandbox_client_claim_startup_latency_ms", "warm", 1, 505)
+	wantLatency(t, registry, "agent_sandbox_creation_latency_ms", "warm", 1, 59*60*1000)
 }
 
 // TestAnnouncedClaimIsCountedAndTimedOnce is about a claim that the API server has bound, and announced, before the controller knew of it.
@@ -86,6 +87,7 @@ func TestAnnouncedClaimIsCountedAndTimedOnce(t *testing.T) {
 	wantLatency(t, registry, "agent_sandbox_claim_controller_startup_latency_ms", "warm", 1, 0)
 	wantLatency(t, registry, "agent_sandbox_claim_startup_latency_ms", "warm", 1, 50)
 	wantLatency(t, registry, "agent_sandbox_client_claim_startup_latency_ms", "warm", 1, 400)
+	wantLatency(t, registry, "agent_sandbox_creation_latency_ms", "warm", 1, 59*60*1000)
 }
 
 func TestColdClaimIsCountedWhenItsSandboxIsMade(t *testing.T) {
