@@ -215,7 +215,7 @@ spec:
 			idlePool(t, namespace)
 			got := kubectl(t, namespace, manifest, "apply", "-f", "-")
 			for _, want := range []string{`SandboxClaim "c1" is invalid`, "spec.env", "the template does not allow it"} {
-				if !strings.Contains(got.stderr, want) {
+				if !strings.Contains(got.Stderr, want) {
 					t.Errorf("%q is not in %+v", want, got)
 				}
 			}

@@ -404,29 +404,18 @@ func next(t *tester, watcher watch.Interface) watch.Event {
 	return framework.NextEvent(t, watcher)
 }
 
-// result is what a run of kubectl had to say.
-type result struct {
-	stdout, stderr string
-	code           int
-}
-
 // kubectl runs kubectl in a namespace, with standard input.
-func kubectl(t *tester, namespace, stdin string, args ...string) result {
+func kubectl(t *tester, namespace, stdin string, args ...string) framework.KubectlResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r := env.kubectl.Run(ctx, t, namespace, stdin, args...)
-	return result{r.Stdout, r.Stderr, r.Code}
+	return env.kubectl.Run(ctx, t, namespace, stdin, args...)
 }
 
 // mustKubectl runs kubectl and returns its standard output. It fails the row if kubectl does.
 func mustKubectl(t *tester, namespace, stdin string, args ...string) string {
 	t.Helper()
-	result := kubectl(t, namespace, stdin, args...)
-	if result.code != 0 {
-		t.Fatalf("kubectl %v: exit code %d\n%s%s", args, result.code, result.stdout, result.stderr)
-	}
-	return result.stdout
+	return kubectl(t, namespace, stdin, args...).Output(t)
 }
 
 // manifest returns a Sandbox as users write it, followed by more lines of its spec.

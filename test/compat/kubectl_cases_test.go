@@ -79,7 +79,7 @@ func TestK13Scale(t *testing.T) {
 		namespace := newNamespace(t)
 		create(t, namespace, "s1", framework.Suspended)
 		got := kubectl(t, namespace, "", "scale", "sandbox", "s1", "--replicas=0")
-		if got.code == 0 || !strings.Contains(got.stderr, "Error from server (NotFound)") {
+		if got.Code == 0 || !strings.Contains(got.Stderr, "Error from server (NotFound)") {
 			t.Errorf("got %+v", got)
 		}
 		if generation := get(t, namespace, "s1").Generation; generation != 1 {
@@ -119,7 +119,7 @@ func TestK16StockCommands(t *testing.T) {
 		create(t, namespace, "s1")
 		await(t, namespace, "s1", ready())
 		for _, args := range [][]string{{"exec", "sandbox/s1", "--", "true"}, {"logs", "sandbox/s1"}, {"port-forward", "sandbox/s1", "80"}} {
-			if got := kubectl(t, namespace, "", args...); got.code == 0 || !strings.Contains(got.stderr, "Sandbox") {
+			if got := kubectl(t, namespace, "", args...); got.Code == 0 || !strings.Contains(got.Stderr, "Sandbox") {
 				t.Errorf("kubectl %s: %+v", args[0], got)
 			}
 		}

@@ -208,7 +208,7 @@ func TestV8DuplicateVariable(t *testing.T) {
 	for id, side := range map[string]string{"client-side": "--server-side=false", "server-side": "--server-side=true"} {
 		rows = append(rows, row{id: id, rule: "twice is refused or warned of; after it is put right, it is there once", run: func(t *tester) {
 			namespace := newNamespace(t)
-			if got := kubectl(t, namespace, twice, "apply", side, "-f", "-"); got.code == 0 && !strings.Contains(got.stderr, "X") {
+			if got := kubectl(t, namespace, twice, "apply", side, "-f", "-"); got.Code == 0 && !strings.Contains(got.Stderr, "X") {
 				t.Errorf("twice was accepted without a word: %+v", got)
 			}
 			mustKubectl(t, namespace, once, "apply", side, "-f", "-")
@@ -323,7 +323,7 @@ func TestV13FieldsOfTheOldVersion(t *testing.T) {
 				t.Errorf("mode %q: %v, warnings %v", mode, err, result.Warnings())
 			}
 		}
-		if got := kubectl(t, namespace, manifest("box", "replicas: 0"), "create", "-f", "-"); got.code == 0 || !strings.Contains(got.stderr, "spec.replicas") {
+		if got := kubectl(t, namespace, manifest("box", "replicas: 0"), "create", "-f", "-"); got.Code == 0 || !strings.Contains(got.Stderr, "spec.replicas") {
 			t.Errorf("kubectl: %+v", got)
 		}
 	}})
@@ -338,7 +338,7 @@ func TestV14ChangedVolumeClaimTemplates(t *testing.T) {
 		row{id: "refused", rule: "another size is refused; the same manifest and a label are not", run: func(t *tester) {
 			namespace := newNamespace(t)
 			mustKubectl(t, namespace, sized("1Gi"), "apply", "-f", "-")
-			if got := kubectl(t, namespace, sized("2Gi"), "apply", "-f", "-"); got.code == 0 || !strings.Contains(got.stderr, "volumeClaimTemplates is immutable") {
+			if got := kubectl(t, namespace, sized("2Gi"), "apply", "-f", "-"); got.Code == 0 || !strings.Contains(got.Stderr, "volumeClaimTemplates is immutable") {
 				t.Errorf("got %+v", got)
 			}
 			if got := mustKubectl(t, namespace, sized("1Gi"), "apply", "-f", "-"); !strings.Contains(got, "unchanged") {
@@ -465,8 +465,8 @@ func TestV18TooBig(t *testing.T) {
 	runRows(t,
 		row{id: "annotation", rule: "300 KiB are too much for the annotation of kubectl apply, and not for server-side apply", run: func(t *tester) {
 			namespace := newNamespace(t)
-			if got := kubectl(t, namespace, big(300<<10), "apply", "-f", "-"); got.code == 0 || !strings.Contains(got.stderr, "Too long") {
-				t.Errorf("client side: code %d, %.300s", got.code, got.stderr)
+			if got := kubectl(t, namespace, big(300<<10), "apply", "-f", "-"); got.Code == 0 || !strings.Contains(got.Stderr, "Too long") {
+				t.Errorf("client side: code %d, %.300s", got.Code, got.Stderr)
 			}
 			mustKubectl(t, namespace, big(300<<10), "apply", "--server-side", "-f", "-")
 		}},

@@ -124,7 +124,7 @@ func TestW3Scale(t *testing.T) {
 			fillPool(t, namespace, 1)
 			mustKubectl(t, namespace, "", "scale", "sandboxwarmpool/p1", "--replicas=3")
 			awaitPool(t, namespace, "p1", 3, 3)
-			if got := kubectl(t, namespace, "", "scale", "swp/p1", "--replicas=1", "--current-replicas=2"); got.code == 0 || !strings.Contains(got.stderr, "Expected replicas to be 2") {
+			if got := kubectl(t, namespace, "", "scale", "swp/p1", "--replicas=1", "--current-replicas=2"); got.Code == 0 || !strings.Contains(got.Stderr, "Expected replicas to be 2") {
 				t.Errorf("got %+v", got)
 			}
 			mustKubectl(t, namespace, "", "scale", "swp/p1", "--replicas=2", "--current-replicas=3")

@@ -73,11 +73,7 @@ func (sh shell) insist(t *testing.T, args ...string) {
 // pipe is kubectl with standard input.
 func (sh shell) pipe(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
-	r := sh.run(t, stdin, args...)
-	if r.Code != 0 {
-		t.Fatalf("kubectl %s: exit code %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
-	}
-	return r.Stdout
+	return sh.run(t, stdin, args...).Output(t)
 }
 
 // refused runs a command that must fail with the text in its message.

@@ -28,6 +28,15 @@ type KubectlResult struct {
 	Code           int
 }
 
+// Output returns what kubectl had to say on standard output. It fails the test if kubectl has failed.
+func (r KubectlResult) Output(t T) string {
+	t.Helper()
+	if r.Code != 0 {
+		t.Fatalf("kubectl: exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
 // Command returns a command in a namespace. The first argument is the name of what kubectl is to do.
 func (k Kubectl) Command(ctx context.Context, namespace string, args ...string) *exec.Cmd {
 	// Before its name kubectl takes no flags for a plugin, and at the end there may be the command of an exec.

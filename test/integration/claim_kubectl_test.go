@@ -103,7 +103,7 @@ func TestKubectlClaims(t *testing.T) {
 			mustKubectl(t, namespace, "", "wait", "--for=condition=Ready", "sandboxclaim/c1", timeout)
 			mustKubectl(t, namespace, "", "wait", "--for=jsonpath={.status.readyReplicas}=2", "swp/p1", timeout)
 			before := awaitClaim(t, namespace, "c1", announced)
-			if got := kubectl(t, namespace, claimManifest, "diff", flag, "-f", "-"); got.code != 0 {
+			if got := kubectl(t, namespace, claimManifest, "diff", flag, "-f", "-"); got.Code != 0 {
 				t.Errorf("diff of what was applied: %+v", got)
 			}
 			apply(claimManifest)

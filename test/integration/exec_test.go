@@ -246,17 +246,17 @@ func TestPlugin(t *testing.T) {
 	kubeconfig := newUser(t, namespace, rule("create", "sandboxes/exec")).kubeconfig(t)
 	for name, test := range map[string]struct {
 		args []string
-		want kubectlResult
+		want framework.KubectlResult
 	}{
-		"output":    {[]string{"--", "echo", "hello"}, kubectlResult{stdout: "hello\n"}},
-		"errors":    {[]string{"--", "sh", "-c", "echo hello >&2"}, kubectlResult{stderr: "hello\n"}},
-		"container": {[]string{"-c", "main", "--", "echo", "hello"}, kubectlResult{stdout: "hello\n"}},
-		"failure":   {[]string{"--", "false"}, kubectlResult{code: 1}},
+		"output":    {[]string{"--", "echo", "hello"}, framework.KubectlResult{Stdout: "hello\n"}},
+		"errors":    {[]string{"--", "sh", "-c", "echo hello >&2"}, framework.KubectlResult{Stderr: "hello\n"}},
+		"container": {[]string{"-c", "main", "--", "echo", "hello"}, framework.KubectlResult{Stdout: "hello\n"}},
+		"failure":   {[]string{"--", "false"}, framework.KubectlResult{Code: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := kubectl(t, namespace, "", append([]string{"sandbox", "exec", "--kubeconfig=" + kubeconfig, "box"}, test.args...)...)
-			if test.want.code != 0 {
-				got.stderr = "" // It is for people.
+			if test.want.Code != 0 {
+				got.Stderr = "" // It is for people.
 			}
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)

@@ -198,19 +198,12 @@ func checkUnchanged(t *testing.T, before *v1beta1.Sandbox) {
 	}
 }
 
-// kubectlResult is what a run of kubectl had to say.
-type kubectlResult struct {
-	stdout, stderr string
-	code           int
-}
-
 // kubectl runs kubectl in a namespace, with standard input.
-func kubectl(t *testing.T, namespace, stdin string, args ...string) kubectlResult {
+func kubectl(t *testing.T, namespace, stdin string, args ...string) framework.KubectlResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	result := env.kubectl.Run(ctx, t, namespace, stdin, args...)
-	return kubectlResult{result.Stdout, result.Stderr, result.Code}
+	return env.kubectl.Run(ctx, t, namespace, stdin, args...)
 }
 
 // kubectlCommand returns a command that knows nothing of the user's own configuration.
@@ -221,11 +214,7 @@ func kubectlCommand(ctx context.Context, namespace string, args ...string) *exec
 // mustKubectl runs kubectl and returns its standard output. It fails the test if kubectl does.
 func mustKubectl(t *testing.T, namespace, stdin string, args ...string) string {
 	t.Helper()
-	result := kubectl(t, namespace, stdin, args...)
-	if result.code != 0 {
-		t.Fatalf("kubectl %v: exit code %d\n%s%s", args, result.code, result.stdout, result.stderr)
-	}
-	return result.stdout
+	return kubectl(t, namespace, stdin, args...).Output(t)
 }
 
 // manifest returns a Sandbox as users write it, followed by more lines of its spec.

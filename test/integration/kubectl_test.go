@@ -176,7 +176,7 @@ func TestKubectlAuthCanI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := kubectl(t, namespace, "", append([]string{"auth", "can-i"}, test.args...)...)
-			if got != (kubectlResult{stdout: test.want, code: test.code}) {
+			if got != (framework.KubectlResult{Stdout: test.want, Code: test.code}) {
 				t.Errorf("got %+v, want %q on standard output, nothing on standard error and exit code %d", got, test.want, test.code)
 			}
 		})
@@ -263,7 +263,7 @@ func TestKubectlDiff(t *testing.T) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					got := kubectl(t, namespace, manifest("box", "operatingMode: "+test.mode), append([]string{"diff", "-f", "-"}, args...)...)
-					if min(got.code, 2) != test.code || !strings.Contains(got.stdout, test.want) || (test.code == 0 && got.stdout != "") {
+					if min(got.Code, 2) != test.code || !strings.Contains(got.Stdout, test.want) || (test.code == 0 && got.Stdout != "") {
 						t.Errorf("got %+v, want exit code %d and %q", got, test.code, test.want)
 					}
 					checkUnchanged(t, before)
@@ -377,7 +377,7 @@ func TestKubectlWaitAndDelete(t *testing.T) {
 	} {
 		mustKubectl(t, namespace, "", args...)
 	}
-	if got := kubectl(t, namespace, "", "delete", "sandbox", "box"); got.code != 1 || !strings.Contains(got.stderr, `sandboxes.agents.x-k8s.io "box" not found`) {
+	if got := kubectl(t, namespace, "", "delete", "sandbox", "box"); got.Code != 1 || !strings.Contains(got.Stderr, `sandboxes.agents.x-k8s.io "box" not found`) {
 		t.Errorf("deleting what is not there: %+v", got)
 	}
 }
@@ -450,12 +450,12 @@ func TestKubectlRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := kubectl(t, namespace, test.manifest, append(test.args, "-f", "-")...)
-			if got.code != 1 {
-				t.Errorf("exit code %d, want 1", got.code)
+			if got.Code != 1 {
+				t.Errorf("exit code %d, want 1", got.Code)
 			}
 			for _, want := range test.want {
-				if !strings.Contains(got.stderr, want) {
-					t.Errorf("standard error does not contain %q:\n%s", want, got.stderr)
+				if !strings.Contains(got.Stderr, want) {
+					t.Errorf("standard error does not contain %q:\n%s", want, got.Stderr)
 				}
 			}
 		})

@@ -170,7 +170,7 @@ func TestActionsOwnTheirField(t *testing.T) {
 			}
 
 			got := kubectl(t, namespace, running, "apply", "--server-side", "-f", "-")
-			if got.code == 0 || !strings.Contains(got.stderr, `conflict with "`+test.manager+`"`) || !strings.Contains(got.stderr, ".spec.operatingMode") {
+			if got.Code == 0 || !strings.Contains(got.Stderr, `conflict with "`+test.manager+`"`) || !strings.Contains(got.Stderr, ".spec.operatingMode") {
 				t.Errorf("apply of a manifest that says otherwise: %+v, want a conflict that names the field and %s", got, test.manager)
 			}
 			if mode := get(t, namespace, "box").Spec.OperatingMode; mode != v1beta1.SandboxOperatingModeSuspended {
