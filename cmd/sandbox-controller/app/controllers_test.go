@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 
@@ -53,17 +54,17 @@ func TestControllersWatchWhatTheyReconcile(t *testing.T) {
 			if err != nil {
 				t.Fatal("the caches are not filled")
 			}
+			// A cache is filled before it is watched what follows.
+			err = wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) {
+				return len(watched(&sandboxes.Fake)) >= len(test.want), nil
+			})
+			if err != nil {
+				t.Error("not all kinds are watched")
+			}
 			stop()
 			<-stopped
 
-			var watched []string
-			for _, action := range sandboxes.Actions() {
-				if action.GetVerb() == "watch" {
-					watched = append(watched, action.GetResource().Resource)
-				}
-			}
-			slices.Sort(watched)
-			if diff := cmp.Diff(test.want, slices.Compact(watched)); diff != "" {
+			if diff := cmp.Diff(test.want, watched(&sandboxes.Fake)); diff != "" {
 				t.Errorf("watched resources differ (-want +got):\n%s", diff)
 			}
 			if len(c.workers) != test.workers {
@@ -74,4 +75,16 @@ func TestControllersWatchWhatTheyReconcile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// watched returns the resources that were watched, in order.
+func watched(server *clienttesting.Fake) []string {
+	var resources []string
+	for _, action := range server.Actions() {
+		if action.GetVerb() == "watch" {
+			resources = append(resources, action.GetResource().Resource)
+		}
+	}
+	slices.Sort(resources)
+	return slices.Compact(resources)
 }
