@@ -7,6 +7,7 @@ package controllertest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,6 +99,29 @@ func (w *World[F]) Start(run func(ctx context.Context, workers int), workers int
 			w.KubeInformers.Shutdown()
 		}
 	}
+}
+
+// AwaitCaches waits, after Start, until hasSynced says that the caches are filled, and until they follow the servers. What changed in between
+// would never come to a cache: a fake server tells a watch of what happens after it began, and of nothing before.
+func (w *World[F]) AwaitCaches(hasSynced func() bool) {
+	w.T.Helper()
+	w.Eventually("the caches are filled and follow", func() bool {
+		return hasSynced() && !slices.ContainsFunc(w.servers(), func(server *ktesting.Fake) bool { return !watched(server) })
+	})
+}
+
+// watched says whether all that was listed of a server is watched too.
+func watched(server *ktesting.Fake) bool {
+	unwatched := map[string]bool{}
+	for _, action := range server.Actions() {
+		switch resource := action.GetResource().Resource; action.GetVerb() {
+		case "list":
+			unwatched[resource] = true
+		case "watch":
+			delete(unwatched, resource)
+		}
+	}
+	return len(unwatched) == 0
 }
 
 // Eventually waits until a condition holds.

@@ -22,6 +22,7 @@ func (f *fixture) run() { f.T.Cleanup(f.Start(f.Controller.Run, 4)) }
 func TestRunFollowsASandboxThroughItsLife(t *testing.T) {
 	f := newFixtureWithClock(t, clock.RealClock{})
 	f.run()
+	f.AwaitCaches(f.HasSynced)
 	ctx := t.Context()
 	sandboxes := f.Server.AgentsV1beta1().Sandboxes(testNamespace)
 	pods := f.Kube.CoreV1().Pods(testNamespace)

@@ -16,7 +16,7 @@ import (
 func (f *fixture) run() {
 	f.T.Helper()
 	f.T.Cleanup(f.Start(f.Controller.Run, 4))
-	f.Eventually("the caches are filled", f.HasSynced)
+	f.AwaitCaches(f.HasSynced)
 }
 
 // TestRunFollowsAClaimThroughItsLife goes from a pool that is not there to a Sandbox that is gone, with events only.
