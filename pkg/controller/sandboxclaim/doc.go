@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sandboxclaim holds the controller of the SandboxClaim kind. Most claims are given a ready member of their pool by the API server,
-// within the request that creates them; of those the controller only notes that it has seen them, which is the event that clients wait
-// for. The others it asks the API server to bind when a member becomes ready, or makes a Sandbox for. It mirrors what becomes of the
-// Sandbox into the claim, keeps the metadata of the Sandbox's Pod as claim and template say, and ends claims whose time is over.
+// within the request that creates them, and announced by it; of those the controller only tells, in an event and in metrics. The others it
+// asks the API server to bind when a member becomes ready, or makes a Sandbox for. It mirrors what becomes of the Sandbox into the claim,
+// keeps the metadata of the Sandbox's Pod as claim and template say, and ends claims whose time is over.
 //
 // It never gives a member of a pool away itself: that takes two writes, which only the API server can make in one.
 //

@@ -175,8 +175,8 @@ func (b *Binder) take(r *resource, destroy factory.DestroyFunc) (storage.Interfa
 	}, nil
 }
 
-// Run keeps the Binder informed of pools, templates and what there is to give, and announces what it gave, until ctx ends. It fails at once if a resource was not
-// decorated.
+// Run keeps the Binder informed of pools, templates and what there is to give, and announces what it gave, until ctx ends. It fails at once
+// if a resource was not decorated.
 func (b *Binder) Run(ctx context.Context) error {
 	for _, needed := range []schema.GroupResource{claimResource, poolResource, templateResource, sandboxResource} {
 		if b.resources[needed] == nil {

@@ -97,9 +97,8 @@ func memberConfig(dir, socket string, config Config, logger *zap.Logger) *embed.
 // Endpoint returns the address for clients, in the form that --etcd-servers takes.
 func (s *Server) Endpoint() string { return s.endpoint }
 
-// NewClient returns a client of the etcd that the settings are for. If that is the member in this process it calls the member directly,
-// which wakes half as many goroutines as a call through the socket; otherwise it is what etcdclient.New returns. The caller closes it
-// before Stop, which may return context.Canceled.
+// NewClient returns a client of the etcd that the settings are for. If that is the member in this process it calls the member directly, not
+// through the socket; otherwise it is what etcdclient.New returns. The caller closes it before Stop; closing may return context.Canceled.
 func (s *Server) NewClient(config storagebackend.TransportConfig) (*clientv3.Client, error) {
 	if slices.Equal(config.ServerList, []string{s.endpoint}) {
 		return v3client.New(s.etcd.Server), nil

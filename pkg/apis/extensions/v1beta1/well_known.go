@@ -14,9 +14,11 @@ const (
 	// SandboxNameAnnotation is the name of the pool member that the claim was given. It is a record only: a Sandbox belongs to a claim
 	// if the claim controls it by UID.
 	SandboxNameAnnotation = "agents.x-k8s.io/sandbox-name"
-	// ControllerFirstObservedAtAnnotation is when the controller first saw the claim, in RFC 3339 with nanoseconds.
+	// ControllerFirstObservedAtAnnotation is when the controller first saw the claim, in RFC 3339 with nanoseconds. Of a claim that the
+	// API server bound in the request that created it, it is when it did.
 	ControllerFirstObservedAtAnnotation = "agents.x-k8s.io/controller-first-observed-at"
-	// ClaimFirstReadyAtAnnotation is when the controller first saw the claim ready, in RFC 3339 with nanoseconds.
+	// ClaimFirstReadyAtAnnotation is when the claim was first ready, in RFC 3339 with nanoseconds. Writing it is the event by which clients
+	// that watch a claim from its creation on learn that it is.
 	ClaimFirstReadyAtAnnotation = "agents.x-k8s.io/claim-first-ready-at"
 	// ClientFirstRequestedAtAnnotation is when the client asked for the claim, in RFC 3339. Clients set it.
 	ClientFirstRequestedAtAnnotation = "agents.x-k8s.io/client-first-requested-at"
